@@ -184,6 +184,8 @@ export class FileTree implements TreeView {
   private readonly parents: Int32Array;
   private drawn: Overview | undefined;
   private drawnAll = false;
+  /** By the number of a row, its index in a view without folded branches. */
+  private places: Map<number, number> | undefined;
   /** The rows that were read, so that a row stays the same object. */
   private readonly made = new Map<number, Row>();
 
@@ -292,12 +294,18 @@ export class FileTree implements TreeView {
   indexOf(id: string): Promise<number> {
     let number = this.rows.numbers.get(id) ?? -1;
     for (let steps = 0; number >= 0 && steps <= this.rows.count; steps++) {
-      const at =
-        this.left?.places.get(number) ?? findSorted(this.left ? [] : this.view.rows, number);
-      if (at >= 0) return Promise.resolve(at);
+      const at = this.placeOf(number);
+      if (at !== undefined) return Promise.resolve(at);
       number = this.rows.rows[number]?.parent ?? -1;
     }
     return Promise.resolve(-1);
+  }
+
+  /** Where the row of a number is, if it is shown. */
+  private placeOf(number: number): number | undefined {
+    if (this.left) return this.left.places.get(number);
+    this.places ??= new Map(this.view.rows.map((each, at) => [each, at]));
+    return this.places.get(number);
   }
 
   overview(): Overview {

@@ -7,6 +7,7 @@ import type { Chunks } from './chunks.ts';
 import { changedFiles, compareInFile, sumRows, type FileStats } from './file-compare.ts';
 import { FileRows, FileTree, findSorted, searchView, type FileRow } from './file-rows.ts';
 import type { FileView } from './file-view.ts';
+import { inTime } from './in-time.ts';
 import { leftView } from './left.ts';
 import { blockText } from './texts.ts';
 import type {
@@ -58,6 +59,8 @@ export class FileSource implements Source {
   readonly session: SessionInfo;
   private readonly rows: FileRows;
   private readonly views = new Map<Filter, FileView>();
+  /** The same in the order of time. */
+  private readonly timeViews = new Map<Filter, FileView>();
   private readonly chunks = new Map<number, Promise<void>>();
   private readonly bodies = new Map<number, Promise<Map<string, Rendered>>>();
   private numbers: FileStats | undefined;
@@ -113,15 +116,17 @@ export class FileSource implements Source {
 
   async view(query: ViewQuery): Promise<TreeView> {
     const whole = await this.fileView(query.filter);
-    let view = whole;
-    if (query.query) {
-      await this.allRows();
-      view = searchView(whole, this.rows, query.query, this.deep(query.query));
-    }
     const leaf = this.visibleLeaf(whole);
     // A hit is shown where it is in the tree.
-    if (!query.query && !query.folds.all && query.filter !== 'labeled-only')
-      view = leftView(whole, leaf, this.rows, query.folds);
+    const folds = !query.query && !query.folds.all && query.filter !== 'labeled-only';
+    let view: FileView;
+    if (folds) view = leftView(whole, leaf, this.rows, query.folds);
+    else {
+      await this.allRows();
+      view = this.timeViews.get(query.filter) ?? inTime(whole, leaf, this.rows);
+      this.timeViews.set(query.filter, view);
+      if (query.query) view = searchView(view, this.rows, query.query, this.deep(query.query));
+    }
     const load = (row: number) => void this.loadRow(row);
     return new FileTree(query, whole, view, this.rows, load, leaf, this.observer);
   }

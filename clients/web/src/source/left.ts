@@ -25,13 +25,7 @@ export function leftView(view: FileView, leaf: number, rows: FileRows, folds: Fo
     ...{ hidden: view.hidden, rows: [], depth: [], indent: [], prefix: [], prefixes: [] },
     ...{ lines: new Map(), places: new Map(), whole: view, sizes: tree.sizes },
   };
-  const prefixes = new Map<string, number>();
-  const prefixOf = (text: string): number => {
-    const known = prefixes.get(text);
-    if (known !== undefined) return known;
-    prefixes.set(text, shown.prefixes.length);
-    return shown.prefixes.push(text) - 1;
-  };
+  const known = new Guides(shown.prefixes);
   /** The rows below a row, the last one first. */
   const below = (fork: number, indent: number, guides: string): Next[] => {
     const children = tree.children.get(fork) ?? [];
@@ -58,7 +52,7 @@ export function leftView(view: FileView, leaf: number, rows: FileRows, folds: Fo
     shown.rows.push(view.rows[at] ?? -1);
     shown.depth.push(view.depth[at] ?? 0);
     shown.indent.push(next.indent);
-    shown.prefix.push(prefixOf(next.guides));
+    shown.prefix.push(known.number(next.guides));
     if (line) shown.lines.set(place, line);
     if (!line?.heads) {
       shown.places.set(view.rows[at] ?? -1, place);
@@ -74,6 +68,21 @@ export function leftView(view: FileView, leaf: number, rows: FileRows, folds: Fo
   return shown;
 }
 
+/** The guides of a view, each of them once. */
+export class Guides {
+  private readonly numbers = new Map<string, number>();
+
+  constructor(private readonly texts: string[]) {}
+
+  /** Returns the index of guides, which are added if they are new. */
+  number(text: string): number {
+    const known = this.numbers.get(text);
+    if (known !== undefined) return known;
+    this.numbers.set(text, this.texts.length);
+    return this.texts.push(text) - 1;
+  }
+}
+
 interface Shape {
   parents: Int32Array;
   /** By row, −1 for the roots. */
@@ -81,7 +90,7 @@ interface Shape {
   sizes: Uint32Array;
 }
 
-function treeOf(view: FileView): Shape {
+export function treeOf(view: FileView): Shape {
   const count = view.rows.length;
   const shape = {
     parents: new Int32Array(count).fill(-1),
@@ -106,7 +115,7 @@ function treeOf(view: FileView): Shape {
   return shape;
 }
 
-function activeOf(view: FileView, parents: Int32Array, leaf: number): Set<number> {
+export function activeOf(view: FileView, parents: Int32Array, leaf: number): Set<number> {
   const active = new Set<number>();
   for (let at = view.rows.indexOf(leaf); at >= 0; at = parents[at] ?? -1) active.add(at);
   return active;

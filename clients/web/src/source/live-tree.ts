@@ -48,7 +48,6 @@ export type ReadPage = (params: object) => Promise<TreePage>;
 export function selection(query: ViewQuery): object {
   return {
     filter: query.filter,
-    order: 'active-first',
     render: 'unicode',
     ...(query.archived === true ? { archived: true } : {}),
     ...(query.sessions === true ? { sessions: true } : {}),

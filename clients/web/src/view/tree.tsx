@@ -211,10 +211,11 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
 function RowText(props: { row: Row; query: Query | undefined; marked: boolean }) {
   const { row, query, marked } = props;
   const lead = row.folded ? '' : leadOf(row);
+  // The preview of a call says that it failed.
+  const failed = row.isError === true && row.toolCall === undefined;
   return (
     <>
       {marked && <span class="sr">marked </span>}
-      {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
       {row.branchName !== undefined && !row.folded && (
         <span class="branch-name">{visible(row.branchName)} ·</span>
       )}
@@ -223,6 +224,7 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
           ↗ {bornText(row.sessions)} ·
         </span>
       )}
+      {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
       {row.flags?.map((flag) => (
         <span class="flag">{visible(flag)}</span>
       ))}
@@ -232,6 +234,7 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
         <span class="lead">{lead}</span>
       )}
       <span class="text" dir="auto">
+        {failed && '✗ '}
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
         {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} query={query} />}
       </span>

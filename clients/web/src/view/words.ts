@@ -25,17 +25,18 @@ export function toneOf(row: { type: string; role?: string | undefined }): Tone {
   }
 }
 
+/** The words of all clients (src/cli/drawing.rs). */
 const SPEAKERS = new Map([
   ['toolResult', 'tool'],
-  ['bashExecution', 'command'],
-  ['branchSummary', 'branch summary'],
+  ['bashExecution', 'shell'],
+  ['branchSummary', 'summary'],
   ['compactionSummary', 'compaction'],
-  ['branch_summary', 'branch summary'],
-  ['custom_message', 'message'],
+  ['branch_summary', 'summary'],
+  ['custom_message', 'note'],
   ['model_change', 'model'],
-  ['thinking_level_change', 'thinking level'],
+  ['thinking_level_change', 'thinking'],
   ['mode_change', 'mode'],
-  ['context_edit', 'context edit'],
+  ['context_edit', 'edit'],
   ['session_info', 'name'],
 ]);
 

@@ -18,6 +18,55 @@ function forked(id: string): SessionWriter {
   return s;
 }
 
+/** A conversation with all that a row may say. */
+function alike(): SessionWriter {
+  const s = forked('alike');
+  s.assistant('a4', 'a3', [], { stopReason: 'error', errorMessage: 'Overloaded' });
+  s.add('n1', 'a4', 'custom_message', { customType: 'x', content: 'Booked.', display: true });
+  s.add('s1', 'n1', 'branch_summary', { summary: 'By car was full.', fromId: 'a1' });
+  s.add('l1', 's1', 'label', { targetId: 'u2', label: 'fast' });
+  s.add('m1', 'l1', 'custom', {
+    customType: 'treelined.branch',
+    data: { entryId: 'u2', name: 'the air' },
+  });
+  return s;
+}
+
+/** What the rows of a tree say, with all branches open. */
+async function shown(page: Page): Promise<string[]> {
+  await page.locator('#tree').focus();
+  await page.keyboard.press('*');
+  await page.locator('#tree .row .guide.fork').first().waitFor();
+  const rows = await page.locator('#tree .row').all();
+  return Promise.all(rows.map(async (each) => (await each.innerText()).replaceAll(/\s+/g, ' ')));
+}
+
+// With all branches open the pages had the active path first, and all other clients the oldest branch. Labels were before
+// names, failures were a colour, and notes and summaries had words of the page only.
+test('a file and the live page draw rows alike, in the order and the words of all clients', async () => {
+  const stage = await Stage.open();
+  try {
+    const served = await stage.serve(alike());
+    const pages = [await stage.openFile(stage.export(alike())), await served.open('&s=alike')];
+    for (const { page, errors } of pages) {
+      assert.deepEqual(await shown(page), [
+        'user: Plan a trip to Rome.',
+        'assistant: By train?',
+        'the air · fast user: By plane.',
+        'assistant: At noon, then.',
+        'user: By ship.',
+        'assistant: It takes two days.',
+        'assistant: ✗ Overloaded',
+        'note Booked.',
+        'summary By car was full. active',
+      ]);
+      assert.deepEqual(errors, []);
+    }
+  } finally {
+    await stage.close();
+  }
+});
+
 describe('branches in the live page', () => {
   let stage: Stage;
   let served: Served;

@@ -128,7 +128,7 @@ describe('the live page', () => {
   test('it goes elsewhere with a summary, and the text of a user message becomes the draft', async () => {
     const page = await open('go');
     await goTo(page, 'By plane.', 'Summarize');
-    await row(page, 'branch summary').waitFor();
+    await row(page, 'summary').waitFor();
     await page.getByText('A summary of the branch is in its place').waitFor();
     assert.equal(await draftOf(page).inputValue(), 'By plane.');
     await draftOf(page).fill('By bicycle.');

@@ -93,7 +93,7 @@ describe('moves in the live page', () => {
     writeFileSync(gate, '');
     await page.locator('#path').getByText('which left at noon.').waitFor();
     await page.locator('.running').waitFor({ state: 'detached' });
-    assert.equal(await row(page, 'branch summary').count(), 1);
+    assert.equal(await row(page, 'summary').count(), 1);
   });
 
   test('a summary that is cancelled moves nothing', async () => {
@@ -104,7 +104,7 @@ describe('moves in the live page', () => {
     await page.getByText('Nothing has moved').waitFor();
     await page.locator('.running').waitFor({ state: 'detached' });
     await row(page, 'At noon, then.').locator('.leaf').waitFor();
-    assert.equal(await row(page, 'branch summary').count(), 0);
+    assert.equal(await row(page, 'summary').count(), 0);
   });
 
   test('a session that opens beside its newest entries says so, and a key goes there', async () => {

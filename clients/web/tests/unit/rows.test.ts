@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { compareInFile, sumRows, type FileStats } from '../../src/source/file-compare.ts';
 import { FileRows, FileTree, findSorted, searchView } from '../../src/source/file-rows.ts';
 import type { FileView } from '../../src/source/file-view.ts';
+import { inTime } from '../../src/source/in-time.ts';
 import { leftView } from '../../src/source/left.ts';
 import type { Folds } from '../../src/source/source.ts';
 import { parentsOf } from '../../src/source/file.ts';
@@ -95,6 +96,49 @@ test('a branch that was left is one row, which opens', async () => {
   assert.equal(await left(1, {}).indexOf('c'), 2);
   assert.equal(await left(3, {}).indexOf('c'), 4);
   assert.equal(await left(3, {}).indexOf('nothing'), -1);
+});
+
+/** With all branches open the page put the active path first, and other clients the oldest branch. */
+test('rows without a fold are in the order of time', async () => {
+  // q ─ a ─┬─ b ─ c
+  //        ├─ d ─ e, the active path
+  //        └─ f
+  const names = ['q', 'a', 'd', 'e', 'b', 'c', 'f'];
+  const parents = [-1, 0, 1, 2, 1, 4, 1];
+  const minutes = [0, 1, 4, 5, 2, 3, 6];
+  const all = new FileRows(names.length);
+  all.add(
+    0,
+    names.map((id, at) => ({
+      ...{ id, parent: parents[at] ?? -1, type: 'message', role: 'user', preview: id, body: 0 },
+      timestamp: `2026-11-22T08:0${minutes[at]}:00Z`,
+    })),
+  );
+  const view: FileView = {
+    hidden: 2,
+    rows: [0, 1, 2, 3, 4, 5, 6],
+    depth: [0, 1, 2, 3, 2, 3, 2],
+    indent: [0, 0, 1, 1, 1, 1, 1],
+    prefix: [0, 0, 1, 2, 1, 2, 3],
+    prefixes: ['', '├─ ', '│  ', '└─ '],
+  };
+  const made = (shown: FileView, leaf: number): FileTree => {
+    const query = { filter: 'default', query: undefined, folds: OPEN } as const;
+    return new FileTree(query, view, shown, all, () => undefined, leaf, {
+      loaded: () => undefined,
+    });
+  };
+  const ordered = made(inTime(view, 3, all), 3);
+  assert.deepEqual(drawn(ordered), ['q', 'a', '├─ b', '│  c', '├─ d', '│  e', '└─ f']);
+  assert.equal(ordered.hidden, 2);
+  assert.equal(ordered.row(4)?.parentId, 'a');
+  assert.equal(await ordered.indexOf('e'), 5);
+  assert.equal(await ordered.indexOf('f'), 6);
+  // Without a leaf the order of the file is that of time.
+  assert.equal(inTime(view, -1, all), view);
+  // The rows of a fork at the top are its roots.
+  const top: FileView = { ...view, rows: [2, 4], depth: [0, 0], indent: [1, 1], prefix: [1, 3] };
+  assert.deepEqual(drawn(made(inTime(top, 2, all), 2)), ['├─ b', '└─ d']);
 });
 
 test('a search finds rows by words and by pattern', () => {
