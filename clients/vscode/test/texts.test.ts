@@ -7,7 +7,7 @@ import { type TreeNode, TreelinedError } from 'treelined';
 import { findDaemon } from '../src/core/binary.js';
 import { ADVICE, ExtensionError, problem } from '../src/core/errors.js';
 import { entryText, speaker } from '../src/core/entry.js';
-import { lookOf, positionText } from '../src/core/look.js';
+import { kindOf, lookOf, positionText } from '../src/core/look.js';
 import { missingPage, pageHtml } from '../src/core/page.js';
 import { reasonText } from '../src/core/navigation.js';
 import { sessionFacts } from '../src/core/sessions.js';
@@ -101,7 +101,17 @@ test('rows have an icon by kind, and marks before a text that may be cut off', (
   const leaf = lookOf({ ...ROW, isLeaf: true, label: 'here' });
   assert.equal(leaf.label, '◉ [here] Why?');
   assert.match(leaf.spoken, /user, here, Why\?, leaf/);
-  assert.equal(lookOf({ ...ROW, isError: true }).icon, 'error');
+  const failed = lookOf({ ...ROW, isError: true });
+  assert.equal(failed.icon, 'error');
+  assert.equal(failed.spoken, 'user, Why?, failed');
+  // What is odd about an entry was not shown.
+  assert.equal(
+    lookOf({ ...ROW, flags: ['orphan'], archived: true }).description,
+    'orphan archived',
+  );
+  // One word for one thing: a note was a message here, and a shell a command.
+  assert.equal(kindOf({ ...ROW, role: 'custom_message' }), 'note');
+  assert.equal(kindOf({ ...ROW, role: 'bashExecution' }), 'shell');
   const folded = { branches: 1, entries: 2 };
   assert.equal(lookOf({ ...ROW, folded }).icon, 'git-branch');
   // The daemon counts characters, VS Code counts UTF-16 code units.

@@ -19,9 +19,9 @@ interface Loose {
 
 const NAMES: Partial<Record<string, string>> = {
   toolResult: 'tool',
-  bashExecution: 'command',
+  bashExecution: 'shell',
   branch_summary: 'summary of a branch',
-  custom_message: 'message of a program',
+  custom_message: 'note of a program',
 };
 
 /** Names whoever speaks in an entry, such as `user` or `tool bash`. */

@@ -41,11 +41,19 @@ const STYLES: Partial<Record<string, string>> = {
   dim: 'disabledForeground',
 };
 
+/** The words of all clients (src/cli/drawing.rs). */
 const NAMES: Partial<Record<string, string>> = {
   toolResult: 'tool',
-  bashExecution: 'command',
+  bashExecution: 'shell',
+  branchSummary: 'summary',
   branch_summary: 'summary',
-  custom_message: 'message',
+  compactionSummary: 'compaction',
+  custom_message: 'note',
+  thinking_level_change: 'thinking',
+  model_change: 'model',
+  mode_change: 'mode',
+  context_edit: 'edit',
+  session_info: 'name',
 };
 
 /** The kind of a row in a word: its role, else its type. */
@@ -89,6 +97,7 @@ export function lookOf(row: TreeNode): Look {
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
   const description = [
     row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
+    ...(row.flags ?? []),
     row.archived === true && 'archived',
   ].filter((part) => part !== false);
   return {
@@ -97,7 +106,10 @@ export function lookOf(row: TreeNode): Look {
     description: description.join(' '),
     icon,
     ...(color && { color }),
-    spoken: [kindOf(row), name, born, label, preview, ...description, isLeaf && 'leaf']
+    spoken: [
+      ...[kindOf(row), name, born, label, preview, row.isError && 'failed'],
+      ...[...description, isLeaf && 'leaf'],
+    ]
       .filter(Boolean)
       .join(', '),
   };
