@@ -150,9 +150,10 @@ impl DrawnRow {
     fn named(&self, ascii: bool) -> String {
         let name = self.branch_name.as_deref().map(terminal::line);
         let label = self.label.as_deref().map(terminal::line);
+        let dot = if ascii { "-" } else { "·" };
         match (name, label) {
-            (Some(name), Some(label)) => format!("{name} [{label}]"),
-            (Some(name), None) => format!("{name} {}", if ascii { "-" } else { "·" }),
+            (Some(name), Some(label)) => format!("{name} {dot} [{label}]"),
+            (Some(name), None) => format!("{name} {dot}"),
             (None, Some(label)) => format!("[{label}]"),
             (None, None) => String::new(),
         }

@@ -14,6 +14,8 @@ fn a_branch_is_named_archived_and_brought_back_from_the_shell() {
         .clean()
         .text();
     assert!(said.starts_with("named u2  user"), "{said}");
+    let tree = run(&home, &["tree", "s1", "--all"]).clean().text();
+    assert!(tree.contains("the left · [the left one] go left"), "{tree}");
     let listed = || run(&home, &["branches", "s1"]).clean().text();
     assert!(listed().contains("the left"), "{}", listed());
     let said = run(&home, &["archive", "s1", "the left one"])

@@ -162,17 +162,18 @@ pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     marked.then(|| end.saturating_sub(2)..end)
 }
 
-/// Returns the label, the flags, the speaker and the text of a row. `room` is the width for all of them. Only a text
-/// with matches of a search is cut here.
+/// Returns the name of the branch, the label, the flags, the speaker and the text of a row. `room` is the width for all of
+/// them. Only a text with matches of a search is cut here.
 fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'static>> {
     let theme = &model.settings.theme;
     let mut spans = Vec::new();
-    if let Some(label) = &row.label {
+    let label = row.label.as_ref().map(|label| {
         let time = row.label_time.as_ref().filter(|_| model.tree.label_times);
         let time = time.map_or_else(String::new, |time| format!(" {time}"));
-        spans.push(Span::styled(format!("[{label}{time}] "), theme.label));
-    }
+        Span::styled(format!("[{label}{time}] "), theme.label)
+    });
     if row.is_folded() {
+        spans.extend(label);
         spans.push(Span::styled(row.preview.clone(), theme.dim));
         return spans;
     }
@@ -182,6 +183,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
     if !row.sessions.is_empty() {
         spans.push(Span::styled(format!("↗ {} · ", row.born()), theme.mark));
     }
+    spans.extend(label);
     if !row.flags.is_empty() {
         spans.push(Span::styled(
             format!("!{} ", row.flags.join(" !")),
@@ -217,6 +219,10 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         }
         Kind::Plugin if row.icon.is_some() => {}
         _ => spans.push(speaker),
+    }
+    // The preview of a call says that it failed.
+    if row.is_error && row.kind != Kind::Tool {
+        spans.push(Span::styled("✗ ", theme.error));
     }
     if let Some(icon) = &row.icon {
         let mark = row.style.map_or(theme.plugin, |style| theme.row(style));

@@ -184,7 +184,8 @@ fn the_cursor_stays_when_a_branch_is_gone() {
     assert!(screen.text().contains("unarchive has failed"));
 }
 
-/// An open branch did not say its name, and a row not that sessions come from it.
+/// An open branch did not say its name, and a row not that sessions come from it. Labels were before names, and a
+/// failure was a colour.
 #[test]
 fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     let born = |id: &str, kind: &str| BornSession {
@@ -192,7 +193,9 @@ fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
         kind: kind.into(),
     };
     let mut rows = rows();
+    rows[0].is_error = true;
     rows[2].branch_name = Some("the shell".into());
+    rows[2].label = Some("fast".into());
     rows[4].sessions = vec![
         born("s2", "subagent"),
         born("s3", "fork"),
@@ -201,9 +204,10 @@ fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     let mut screen = Screen::tree(80, 12, rows);
     let text = screen.text();
     assert!(
-        text.contains("the shell · user: Try another shell."),
+        text.contains("the shell · [fast] user: Try another shell."),
         "{text}"
     );
+    assert!(text.contains("user: ✗ Why does the build fail?"), "{text}");
     let said = "↗ 2 subagents, 1 fork · user: Add the import.";
     assert!(text.contains(said), "{text}");
     // The first page was asked for without the sessions, for which the daemon reads its list.
