@@ -1,5 +1,5 @@
-//! Makes old text safe to show to a model: without secrets, without characters that nobody sees, with links that no
-//! program follows.
+//! Makes old text safe to show to a model: replaces secrets, removes invisible characters, and breaks links so that no
+//! program follows them.
 
 use super::cuts::is_line_end;
 use serde_json::Value;
@@ -9,12 +9,12 @@ use treelined_client::{Entry, SearchHit};
 use treelined_redact::unseen::is_unseen;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, flag, mark};
 
-/// The most characters of a line that the daemon sends of a text; a longer text is cut there.
+/// The most characters of one line in an answer of the daemon. The daemon cuts a longer text there.
 const DAEMON_LINE: usize = 200;
 /// The most characters of an id that are shown; files of other programs may have ids of 64 KiB.
 const MAX_ID: usize = 256;
 
-/// Cleans the texts of one answer, and counts their secrets.
+/// Cleans the texts of one answer, and counts the secrets that it replaces.
 pub struct Cleaner<'r> {
     pub(super) redactor: &'r Redactor,
     counts: BTreeMap<&'static str, u64>,
@@ -26,7 +26,7 @@ impl<'r> Cleaner<'r> {
         Cleaner { redactor, counts }
     }
 
-    /// The text without secrets, inert.
+    /// The text with its secrets replaced, its invisible characters removed and its links broken.
     pub fn text(&mut self, text: &str) -> String {
         let mut secrets = Vec::new();
         let text = self.replace(text, &mut secrets);
@@ -48,8 +48,8 @@ impl<'r> Cleaner<'r> {
         shortened(&line, max)
     }
 
-    /// As [`line`](Cleaner::line), for a text that the daemon may have cut. A word that is cut may be a part of a
-    /// secret, which has no form, and is left out.
+    /// Like [`line`](Cleaner::line), for a text that the daemon may have cut. The last word of a cut text is left out:
+    /// it may be a part of a secret, which no rule recognizes.
     pub fn cut_line(&mut self, text: &str, max: usize) -> String {
         let is_cut = text.chars().count() >= DAEMON_LINE;
         let mut words: Vec<&str> = text.split_whitespace().collect();
@@ -64,7 +64,7 @@ impl<'r> Cleaner<'r> {
         self.line(&words.join(" "), max)
     }
 
-    /// The strings of JSON in an entry, ids aside.
+    /// The strings of JSON in an entry, except the ids.
     pub fn entry_json(&mut self, entry: &Entry) -> String {
         let raw = entry.json().get();
         let Ok(json) = entry.json().parse::<Value>() else {
@@ -100,14 +100,14 @@ impl<'r> Cleaner<'r> {
         self.counts
     }
 
-    /// The text without secrets, inert. Adds their kinds to `secrets`.
+    /// The cleaned text. Adds the kinds of its secrets to `secrets`.
     pub fn replace(&self, text: &str, secrets: &mut Vec<&'static str>) -> String {
         let redacted = self.redactor.text(text, &mut |kind, _| secrets.push(kind));
         let seen = Seen::of(&redacted);
         if seen.gaps.is_empty() {
             return broken_links(&seen.text);
         }
-        // A character that nobody sees may have been in a secret, which is found where the text is joined.
+        // An invisible character may stand inside a secret. The secret is found in the text without these characters.
         let mut gaps = seen.gaps.as_slice();
         let (mut out, mut done) = (String::new(), 0);
         for (kind, span) in self.redactor.secrets(&seen.text) {
@@ -127,7 +127,8 @@ impl<'r> Cleaner<'r> {
         self.replace_members("", value, false, secrets)
     }
 
-    /// `name` is the last key above the value. JSON with ids is an entry, of which no key says that its value is a secret.
+    /// `name` is the last key above the value. JSON with ids is an entry: no key of an entry says that its value is a
+    /// secret.
     fn replace_members(
         &self,
         name: &str,
@@ -178,24 +179,24 @@ impl<'r> Cleaner<'r> {
     }
 }
 
-/// An id on one line. Only links and invisible characters are replaced. A long one is cut.
+/// An id on one line, with its links broken and its invisible characters removed. A long id is cut.
 pub fn inert(id: &str) -> String {
     inert_text(&shortened(id, MAX_ID))
 }
 
-/// Whether an id can be shown where no quotation mark protects it. Files of other programs may have text as ids, which a model
-/// would read as ours.
+/// Whether an id can be shown outside of a quotation. Files of other programs may have text as ids, and a model would
+/// read this text as a text of the server.
 pub fn is_plain_id(id: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_plain)
 }
 
-/// Whether the entry of a hit and its session have such ids.
+/// Whether the entry of a hit and its session have plain ids.
 pub fn has_plain_ids(hit: &SearchHit) -> bool {
     is_plain_id(&hit.entry_id) && is_plain_id(&hit.session_id)
 }
 
-/// A cursor, without characters that nobody sees.
+/// A cursor without invisible characters.
 pub fn visible(text: &str) -> String {
     let is_shown = |c: &char| !c.is_control() && is_visible(c);
     text.chars().filter(is_shown).collect()
@@ -209,14 +210,14 @@ fn is_visible(c: &char) -> bool {
     matches!(c, '\n' | '\t') || !(is_unseen(*c) || is_line_end(*c))
 }
 
-/// The characters of a text that are seen, and the places where others were.
+/// The visible characters of a text, and the positions of the removed ones.
 struct Seen {
     text: String,
     gaps: Vec<Gap>,
 }
 
 struct Gap {
-    /// The byte of the text that was after it.
+    /// The first byte of the text after the gap.
     at: usize,
     is_line_end: bool,
 }
@@ -238,7 +239,7 @@ impl Seen {
         Seen { text: seen, gaps }
     }
 
-    /// Adds a part of the text, and takes its gaps: words do not grow together there, and lines neither.
+    /// Adds a part of the text to `out`. At the gaps in this part it keeps words and lines apart.
     fn show(&self, part: Range<usize>, gaps: &mut &[Gap], out: &mut String) {
         let mut done = part.start;
         while let Some((gap, rest)) = gaps.split_first().filter(|(gap, _)| gap.at <= part.end) {
@@ -257,7 +258,7 @@ impl Seen {
     }
 }
 
-/// The schemes that begin a link with or without slashes. Another scheme begins one with `://` only.
+/// The schemes that begin a link with or without slashes. Every other scheme begins a link only with `://`.
 const LINK_STARTS: [&str; 11] = [
     "http:",
     "https:",
@@ -272,7 +273,7 @@ const LINK_STARTS: [&str; 11] = [
     "www.",
 ];
 
-/// The text with no link that a program would follow.
+/// The text with its links broken, so that no program follows them.
 fn broken_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -333,7 +334,7 @@ pub fn abridged(message: &str, max: usize) -> String {
 /// The most characters of a name outside of a quotation.
 pub(super) const MAX_NAME: usize = 64;
 
-/// A name that a record gives to something, such as a tool, as one word: it is shown outside of a quotation.
+/// A name in a record, such as the name of a tool, as one word. It is shown outside of a quotation.
 pub fn word(name: &str, cleaner: &Cleaner<'_>, secrets: &mut Vec<&'static str>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-.:/[]".contains(c);
     let plain = |c: char| if is_plain(c) { c } else { '_' };

@@ -1,6 +1,6 @@
 //! Where a text may be cut.
 
-/// Whether some program ends a line at this character.
+/// Whether any common program ends a line at this character.
 pub fn is_line_end(c: char) -> bool {
     matches!(
         c,

@@ -1,35 +1,35 @@
-//! Searches that can go on. A cursor of the daemon names a file; the model gets a number instead.
+//! Searches that can continue. A cursor of the daemon names a file, so the model gets a number instead.
 
 use crate::request::Query;
 use std::collections::{HashMap, HashSet, VecDeque};
 use treelined_client::{NearWords, SearchHit};
 
-/// The most searches that are kept: each has at most one page of the daemon.
+/// The most searches that are kept. Each holds at most one page of the daemon.
 const MOST: usize = 16;
 
-/// A search, as far as it was shown.
+/// A search, and how much of it the model has seen.
 #[derive(Clone, Default)]
 pub struct Finding {
     pub query: String,
     pub exact: bool,
     pub every: bool,
-    /// Hits that are not shown yet.
+    /// Hits that the model has not seen yet.
     pub waiting: VecDeque<SearchHit>,
     /// The cursor of the daemon's next page.
     pub cursor: Option<String>,
-    /// The sessions with a hit that is shown.
+    /// The sessions of which a hit was shown.
     pub sessions: HashSet<String>,
-    /// Notes that come first: session and entry.
+    /// The notes that are shown before other hits: session id and entry id.
     pub notes: HashSet<(String, String)>,
-    /// Hits on all pages, and whether there may be more.
+    /// The number of hits on all pages, and whether there may be more.
     pub total: u64,
     pub at_least: bool,
-    /// Words that no entry has, each with near ones.
+    /// The words that occur in no entry, each with similar words.
     pub near_words: Vec<NearWords>,
 }
 
 impl Finding {
-    /// The search as the daemon is asked for it.
+    /// The query that the daemon gets.
     pub fn as_query(&self) -> Query {
         match self.exact {
             true => Query::exact(&self.query),
@@ -38,7 +38,7 @@ impl Finding {
     }
 }
 
-/// The last searches that can go on.
+/// The newest searches that can continue.
 #[derive(Default)]
 pub struct Findings {
     next: u64,
@@ -54,7 +54,7 @@ impl Findings {
         self.next.to_string()
     }
 
-    /// The search of a cursor, which stays: the page can be asked for again.
+    /// The search of a cursor. It stays, so the same page can be requested again.
     pub fn of(&self, cursor: &str) -> Option<Finding> {
         self.kept.get(&cursor.parse().ok()?).cloned()
     }

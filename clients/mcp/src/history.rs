@@ -17,26 +17,26 @@ use treelined_client::{
 };
 use treelined_redact::Redactor;
 
-/// The bytes of entries in one answer of the daemon.
+/// The most bytes of entries in one answer of the daemon.
 const PAGE_BYTES: u64 = 32 << 10;
-/// The rows of one answer of the daemon, where all sessions are looked at.
+/// The most rows in one answer of the daemon, where all sessions are listed.
 const ROWS: u64 = 200;
-/// The hits of one answer of the daemon.
+/// The most hits in one answer of the daemon.
 const HITS: u64 = 200;
-/// The times that a note is tried again after another writer was faster.
+/// How often a note is tried again after another writer was faster.
 const ROUNDS: usize = 5;
 
-/// A daemon, and the part of its sessions in scope.
+/// A connection to a daemon, and the sessions in scope.
 pub struct History {
     client: Client,
     scope: Scope,
-    /// The session that the agent is in, by its id.
+    /// The id of the session in which the agent works.
     own: Option<String>,
     redactor: Redactor,
-    /// The session that was read last, which stays open: its pages are read without opening it again. One call uses it
-    /// at a time.
+    /// The session that was read last. It stays open, so that its next pages need not open it again. One call at a time
+    /// uses it.
     kept: Mutex<Option<String>>,
-    /// The searches that can go on.
+    /// The searches that can continue.
     pub findings: Mutex<Findings>,
 }
 
@@ -60,7 +60,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An open session. [`OpenSession::close`] ends its use.
 pub struct OpenSession<'a> {
-    /// Its calls are about the session.
+    /// The client for this session.
     pub client: Client,
     pub id: String,
     pub name: String,
@@ -130,7 +130,7 @@ impl History {
         let mut kept = self.kept.lock().await;
         let mut session = self.opened(&id, OpenMode::Read).await?;
         if kept.as_deref() != Some(id.as_str()) {
-            // A second opening, which stays.
+            // A second opening. The first one stays open.
             self.release(&mut kept).await?;
             session = self.opened(&id, OpenMode::Read).await?;
             *kept = Some(id);
@@ -139,7 +139,7 @@ impl History {
             .as_ref()
             .is_some_and(|path| !Path::new(path).exists())
         {
-            // It was deleted meanwhile, and must not be read any more.
+            // Another client has deleted the session meanwhile, so it must not be read any more.
             self.close(&id).await?;
             self.release(&mut kept).await?;
             session = self.opened(&id, OpenMode::Read).await?;
@@ -147,7 +147,7 @@ impl History {
         self.in_scope(session, kept).await
     }
 
-    /// Opens a session for a note: anew, to see the leaf of the file.
+    /// Opens a session to write a note. The session is opened again, so that its leaf is the leaf of the file.
     async fn open_to_write(&self, id: Option<&str>) -> Result<OpenSession<'_>> {
         let id = self.named(id).await?;
         let mut kept = self.kept.lock().await;
@@ -206,8 +206,8 @@ impl History {
         open.close_after(Err(Failure(message))).await
     }
 
-    /// Appends at the leaf of the file. Opens the session anew, and again if another writer was faster: a note at
-    /// an older place would move the conversation there.
+    /// Appends at the leaf of the file. It opens the session again, and once more whenever another writer was faster: a
+    /// note at an older position would move the conversation to this position.
     pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
     where
         F: Fn(Client, Option<String>) -> C,
@@ -263,7 +263,7 @@ impl History {
         Ok(call.await?)
     }
 
-    /// A page of all sessions, also of the archived ones.
+    /// A page of all sessions, with the archived ones.
     async fn page_of_all(&self, cursor: Option<String>) -> Result<ListSessionsResult> {
         let mut call = self.client.list_sessions().limit(ROWS).archived(true);
         if let Some(cursor) = cursor {
@@ -272,7 +272,7 @@ impl History {
         Ok(call.await?)
     }
 
-    /// The rows of all sessions, in scope or not, also of the archived ones.
+    /// The rows of all sessions, in scope or not, with the archived ones.
     pub async fn rows(&self) -> Result<Vec<SessionRow>> {
         let (mut rows, mut cursor) = (Vec::new(), None);
         loop {
@@ -285,7 +285,7 @@ impl History {
         }
     }
 
-    /// The sessions in scope of the family of a session; none for one without a file.
+    /// The sessions in scope that belong to the family of a session. A session without a file has no family.
     pub async fn family(&self, id: &str) -> Result<Vec<FamilyRow>> {
         let (mut rows, mut cursor) = (Vec::new(), None::<String>);
         let mut directories = self.scope.directories();
@@ -331,7 +331,7 @@ impl History {
         Ok(call.cwd(cwd).limit(HITS).await?.hits)
     }
 
-    /// The sessions in scope, now, also the archived ones: they are put away, not lost.
+    /// The sessions that are in scope now. Archived sessions are included: they are hidden, not lost.
     pub async fn readable(&self) -> Result<Readable> {
         let mut readable = Readable {
             ids: HashSet::new(),
@@ -355,7 +355,7 @@ impl History {
         }
     }
 
-    /// One page of the daemon's hits, of which those in scope are kept.
+    /// One page of the daemon's hits, without the hits that are out of scope.
     pub async fn find(
         &self,
         query: &Query,
@@ -387,7 +387,8 @@ impl History {
         let hits: Vec<SearchHit> = hits
             .filter(|hit| readable.ids.contains(&hit.session_id) && has_plain_ids(hit))
             .collect();
-        // Totals of the daemon count sessions that are not in scope, and of a question all entries with one of its words.
+        // A total of the daemon counts sessions out of scope. The total of a question also counts each entry with one
+        // of its words.
         let is_counted = readable.are_as_written && !query.is_question;
         let shown = hits.len() as u64;
         let words = page.did_you_mean.filter(|_| readable.are_as_written);
@@ -419,7 +420,7 @@ fn sources(report: &Value) -> Vec<String> {
 /// The sessions in scope.
 pub struct Readable {
     ids: HashSet<String>,
-    /// Whether the daemon, which compares the texts of directories, selects just them by the scope.
+    /// Whether the daemon's own filter selects exactly these sessions. The daemon compares directories as text.
     are_as_written: bool,
 }
 
@@ -428,9 +429,9 @@ pub struct Found {
     pub hits: Vec<SearchHit>,
     /// Hits on all pages.
     pub total: u64,
-    /// There may be more than `total`.
+    /// Whether there may be more hits than `total`.
     pub at_least: bool,
-    /// Words of a question that no entry has, with near ones.
+    /// The words of a question that occur in no entry, each with similar words.
     pub near_words: Vec<NearWords>,
     pub next_cursor: Option<String>,
 }
@@ -441,7 +442,7 @@ impl OpenSession<'_> {
         Ok(())
     }
 
-    /// Ends the use of the session. After a failure it does not stay open: its file may have been replaced.
+    /// Ends the use of the session. After a failure the session does not stay open: its file may have been replaced.
     pub async fn close_after<T>(mut self, answer: Result<T>) -> Result<T> {
         if answer.is_err() && self.kept.take().is_some() {
             self.client.close_session().await?;
@@ -450,7 +451,7 @@ impl OpenSession<'_> {
         answer
     }
 
-    /// A page of the entries from the root to `tip`: those below `since`, if it is given.
+    /// A page of the entries from the root to `tip`, or from `since` (exclusive) to `tip`.
     pub async fn path(&self, tip: &str, since: Option<&str>) -> Result<PathPage, Error> {
         let params = json!({
             "sessionId": self.id,

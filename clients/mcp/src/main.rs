@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     let is_recall = args.recall;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
-        // Nothing that goes wrong here is the agent's matter.
+        // A recall never fails for the agent.
         Err(_) if is_recall => ExitCode::SUCCESS,
         Err(error) => {
             // If stderr is closed too, the exit code still reports the failure.

@@ -37,7 +37,7 @@ pub async fn leave_note(
     check_said("reason", reason, MAX_REASON)?;
     check_said("outcome", outcome, MAX_LABEL)?;
     let written = history.append(session, |client, leaf| async move {
-        // An unknown entry is refused here: the daemon takes any data.
+        // An unknown entry is refused here, since the daemon does not check `data`.
         client.get_entry(entry).await?;
         let note = json!({
             "type": "custom",
@@ -61,7 +61,7 @@ pub async fn name_session(history: &History, session: Option<&str>, name: &str) 
     Ok(done("Named.", None))
 }
 
-/// Refuses a text that says nothing, too.
+/// Refuses an empty text, and one of more than `most` bytes.
 fn check_said(what: &str, text: &str, most: usize) -> Result<()> {
     match text.trim().is_empty() {
         true => Err(Failure(format!("the {what} is blank; say it in words"))),

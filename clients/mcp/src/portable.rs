@@ -4,8 +4,8 @@ use schemars::Schema;
 use schemars::transform::transform_subschemas;
 use serde_json::Value;
 
-/// Takes away what some providers refuse: `null` beside a type (an optional member is left out instead) and the
-/// formats of integers.
+/// Removes from a schema what some providers refuse: the formats of integers, and `null` beside a type (an optional
+/// member is left out instead).
 pub fn portable(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");

@@ -1,33 +1,33 @@
-//! Searches as the model asks for them.
+//! Searches: the request of the model, and the query for the daemon.
 
 use treelined_client::SearchField;
 
-/// A search as the model asks for it.
+/// A search that the model requests.
 pub struct SearchRequest {
     /// In the language of filters (protocol.md §3.19).
     pub query: String,
-    /// Only entries that hold all words, in the daemon's order for words.
+    /// Whether an entry must contain all words. The hits then have the daemon's order for words.
     pub exact: bool,
-    /// Every hit, not only the first one of each session.
+    /// Whether all hits are returned, not only the first one of each session.
     pub every: bool,
     pub limit: u64,
     pub cursor: Option<String>,
 }
 
-/// A search as the daemon is asked for it.
+/// A search that the daemon runs.
 #[derive(Clone, Default)]
 pub struct Query {
     /// In the language of filters.
     pub text: String,
-    /// Whether entries are ranked by how well they answer the text; else they must hold all of its words.
+    /// Whether entries are ranked by how well they answer the text. Otherwise an entry must contain all of its words.
     pub is_question: bool,
-    /// The type or custom type of the entries.
+    /// The type or custom type that the entries must have.
     pub entry_type: Option<&'static str>,
     pub fields: Vec<SearchField>,
 }
 
 impl Query {
-    /// Entries that hold all words of a text in the language of filters.
+    /// Finds the entries that contain all words of a text in the language of filters.
     pub fn exact(text: &str) -> Query {
         Query {
             text: text.to_owned(),
@@ -35,7 +35,7 @@ impl Query {
         }
     }
 
-    /// The best entries for it: not every word must occur.
+    /// Finds the best entries for a text. An entry need not contain every word.
     pub fn question(text: &str) -> Query {
         Query {
             is_question: true,

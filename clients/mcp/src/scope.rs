@@ -5,9 +5,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// A directory with those below it, or all directories.
+/// A directory and all directories below it, or all directories.
 pub struct Scope {
-    /// As `resolved`; `None`: all.
+    /// The path that [`resolved`] returns; `None`: all directories.
     path: Option<PathBuf>,
 }
 
@@ -17,19 +17,19 @@ impl Scope {
         Scope { path: directory }
     }
 
-    /// The text of the directory; `None`: all.
+    /// The path of the directory; `None`: all directories.
     pub fn path(&self) -> Option<String> {
         self.path.as_ref().map(|path| path.display().to_string())
     }
 
-    /// Whether the text of a directory, with nothing resolved, is in scope.
+    /// Whether a directory is in scope, compared as text: links and `..` are not resolved.
     pub fn holds_text(&self, directory: &str) -> bool {
         let path = self.path.as_ref();
         path.is_none_or(|path| Path::new(directory).starts_with(path))
     }
 
-    /// The path of a file below the directory, without links and `..`; `None` if it is not below it. With all directories
-    /// it is the path as written.
+    /// The path of a file below the directory, without links and `..`; `None` if the file is not below it. If all
+    /// directories are in scope, the path is returned as it is written.
     pub fn relative(&self, file: &str) -> Option<String> {
         let Some(directory) = &self.path else {
             return Some(file.to_owned());
@@ -39,7 +39,7 @@ impl Scope {
         Some(file.display().to_string())
     }
 
-    /// Looks at directories, each once.
+    /// A checker of directories, which resolves each directory once.
     pub fn directories(&self) -> Directories<'_> {
         Directories {
             scope: self.path.as_deref(),
@@ -48,7 +48,7 @@ impl Scope {
     }
 }
 
-/// The directories of sessions, looked at as they are now.
+/// Resolves the directories of sessions, as the file system is now.
 pub struct Directories<'s> {
     scope: Option<&'s Path>,
     known: HashMap<String, Option<PathBuf>>,
@@ -60,13 +60,12 @@ impl Directories<'_> {
         self.is(directory, |directory, scope| directory.starts_with(scope))
     }
 
-    /// Whether it is the directory of the scope itself.
+    /// Whether this is the directory of the scope itself.
     pub fn is_own(&mut self, directory: &str) -> bool {
         self.is(directory, |directory, scope| directory == scope)
     }
 
-    /// Whether the path is the path of this file in the scope. If the scope is all directories, the path must end with
-    /// it.
+    /// Whether `path` is the path of `file` in the scope. If all directories are in scope, `path` must end with `file`.
     pub fn have(&mut self, path: &Path, file: &str) -> bool {
         let Some(scope) = self.scope else {
             return path.ends_with(file);
@@ -91,8 +90,9 @@ impl Directories<'_> {
     }
 }
 
-/// The absolute path without links and `..`. What is gone is taken as it is written. `None` if nobody can say where the
-/// path leads: it is relative, a link leads nowhere, a folder may not be read, or `..` follows what is gone.
+/// The absolute path without links and `..`. A part that does not exist is kept as it is written. `None` if it is not
+/// known where the path leads: it is relative, a link leads nowhere, a folder may not be read, or `..` follows a part
+/// that does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
     if !path.is_absolute() {
         return None;
@@ -120,7 +120,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// `/proj/../secret` began with `/proj`, and so did a link in it that leads out of it.
+    /// Once `/proj/../secret` was in the scope `/proj`, since its text begins with it, and so was a link in `/proj`
+    /// that leads elsewhere.
     #[test]
     fn a_directory_is_where_it_leads() {
         let root = tempfile::tempdir().unwrap();

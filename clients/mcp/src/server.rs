@@ -1,4 +1,4 @@
-//! The tools and resources as MCP has them. The only file that names the SDK, whose majors move fast.
+//! The tools and resources of MCP. Only this file uses the SDK, of which new major versions are frequent.
 
 use crate::clean::{abridged, folded, inert};
 use crate::history::{Failure, History};
@@ -21,9 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The sessions that `resources/list` names.
+/// The number of sessions that `resources/list` returns.
 const LISTED: u64 = 50;
-/// The most characters of an error: it may name an argument of any length.
+/// The most characters of an error. An error may quote an argument of any length.
 const MAX_ERROR: usize = 1_000;
 const SCHEME: &str = "treelined://session/";
 
@@ -382,8 +382,8 @@ impl HistoryServer {
         ErrorData::resource_not_found(abridged(&text, MAX_ERROR), None)
     }
 
-    /// The arguments of a call that the tool does not take: an agent that misspells one would be answered another
-    /// question.
+    /// The arguments of a call that the tool does not have. If they were ignored, an agent that misspells an argument
+    /// would get the answer to another question.
     fn unknown_arguments(&self, request: &CallToolRequestParams) -> Option<String> {
         let tool = self.tools.get(&request.name)?;
         let known = tool.input_schema.get("properties")?.as_object()?;
@@ -403,7 +403,7 @@ impl HistoryServer {
 }
 
 fn failed(text: &str) -> CallToolResult {
-    // One line, which passes for no other answer.
+    // An error is one line, so that it cannot look like another answer.
     let text = abridged(&folded(text), MAX_ERROR);
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
@@ -433,7 +433,7 @@ impl ServerHandler for HistoryServer {
         }
         let call = ToolCallContext::new(self, request, context);
         Ok(match self.tools.call(call).await? {
-            // The SDK quotes arguments of a wrong type.
+            // An error of the SDK quotes arguments of a wrong type.
             CallToolResponse::Complete(result) if result.is_error == Some(true) => {
                 let texts = result.content.iter().filter_map(ContentBlock::as_text);
                 failed(&texts.map(|text| text.text.as_str()).collect::<String>()).into()

@@ -1,6 +1,6 @@
-"""Real agents, offline, call tools of the server: the stand-in for their model asks for a search and for a long entry, and
-the next request must have the server's text, whole and as it is. Of Claude Code, which only tests/long/claude runs, the texts
-of its requests are recorded in claude-code.json: they must be what the server sends now.
+"""Real agents, offline, call tools of the server. A stand-in for their model asks for a search and for a long entry, and
+the next request of the agent must have the whole text of the server, unchanged. Only tests/long/claude runs Claude Code.
+The texts of its requests are recorded in claude-code.json, and must equal the texts that the server sends now.
 
 The arguments are the server, the daemon, the folder of the installed agents, and the names of agents.
 """
@@ -21,16 +21,16 @@ from model import Model  # noqa: E402
 
 SERVER, DAEMON, INSTALLED, *NAMES = sys.argv[1:]
 INSTALLED = Path(INSTALLED)
-# The blocks with results in the requests of Claude Code, by the tool.
+# The blocks with results in the recorded requests of Claude Code, by the name of the tool.
 RECORDED = Path(__file__).parent / "claude-code.json"
 BLOCKS = []
-# Of a long entry they leave out the middle or the end, if the answer is long too.
+# If an answer is long, some agents leave out its middle or its end. The answer for this long entry must arrive whole.
 CALLS = {"search_history": {"query": "cache", "exact": True, "every": True}, "read_entry": {"entry": "long"},
          "what_was_tried": {"topic": "cache"}}
-# Longest time for the whole conversation, in seconds.
+# The time limit of the whole conversation, in seconds.
 PATIENCE = 90
 NOBODY = 65534
-# No program finds settings of the user, and none a key.
+# The agents find no settings of the user, and no key.
 PATHS = {"PATH": os.environ["PATH"]}
 
 
@@ -46,7 +46,7 @@ def opencode(folder, url, server, prompt):
         **{f"XDG_{kind}_HOME": str(folder / home) for kind, home in homes.items()},
         **{f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted},
     }
-    # It puts an argument that has blanks into quotation marks.
+    # opencode puts an argument that has blanks into quotation marks.
     words = prompt.split(" ")
     return [INSTALLED / "opencode/bin/opencode", "run", "--model", "stub/stub-1", *words], environment
 
@@ -55,7 +55,7 @@ def codex(folder, url, server, prompt):
     agent = importlib.import_module("codex")
     command, *arguments = server
     table = f"[mcp_servers.treelined]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
-    # Else it asks the model before the server has told its tools, if the machine is busy.
+    # Without this, on a busy machine, Codex asks the model before the server has listed its tools.
     table += f"required = true\nstartup_timeout_sec = {PATIENCE}\n"
     home = folder / "codex-home"
     home.mkdir()
@@ -72,7 +72,7 @@ def claude_code(folder, url, server, prompt):
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
-        # Else the model has to look for the tool first.
+        # Without this the model has to search for the tool first.
         "ENABLE_TOOL_SEARCH": "false",
     }
     tools = ",".join(f"mcp__treelined__{tool}" for tool in CALLS)
@@ -87,7 +87,7 @@ def heard_opencode(request):
 
 def heard_codex(request):
     last = request["input"][-1]
-    # A line of its own comes first.
+    # Codex puts a line before the text.
     return last["output"][-1]["text"] if last["type"] == "function_call_output" else None
 
 
@@ -99,12 +99,12 @@ def heard_claude_code(request):
 
 
 def text_of_result(result):
-    """The text of a block of Anthropic's interface, which has nothing else."""
+    """The text of a result in Anthropic's API, which must have nothing else."""
     content = result["content"]
     return content if isinstance(content, str) else content[0]["text"] if len(content) == 1 else None
 
 
-# Each prepares an agent in a folder, and says what a request tells the model of the tool's answer.
+# For each agent, the function that prepares it in a folder, and the function that finds the tool's answer in a request.
 AGENTS = {
     "opencode": (opencode, heard_opencode),
     "codex": (codex, heard_codex),
@@ -135,7 +135,7 @@ def text_of(server, folder, tool):
 
 
 def normal_user(folder):
-    """Gives the folder to a user who is not root. The arguments for a process of this user."""
+    """Gives the folder to a user who is not root. Returns the arguments of `Popen` for a process of this user."""
     if os.getuid() != 0:
         return {}
     for path in [folder, *folder.rglob("*")]:
@@ -162,7 +162,7 @@ def check(name, tool, folder):
 
 def check_recorded(tool, folder):
     recorded = json.loads(RECORDED.read_text())
-    # A tool that is newer than the record.
+    # The tool is newer than the recorded requests.
     if tool not in recorded:
         return
     expected = text_of([SERVER, *prepare(folder), "--daemon", DAEMON], folder, tool)

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-# Of more than a page.
+# A text of more than one page.
 LONG = "\n".join(f"{number} This is a line of a long text." for number in range(2_000))
 
 
 def prepare(folder: Path) -> list[str]:
-    """Writes a session of this directory with a branch that was left. The arguments of a server that finds it."""
+    """Writes a session of this directory with a branch that was left. Returns the arguments of a server that finds it."""
     sessions = folder / "sessions"
     sessions.mkdir(mode=0o700)
     text = (Path(__file__).parent / "build.jsonl").read_text()

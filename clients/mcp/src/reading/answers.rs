@@ -1,10 +1,11 @@
-//! Answers to the model: the facts, the record, and the room for it.
+//! Answers to the model: the facts, the record, and the bytes that each may use.
 
 use crate::clean::{Cleaner, inert, visible};
 use crate::text::HEADING;
 use std::fmt::{self, Display, Write};
 
-/// The most tokens of an answer: Claude Code and opencode show their model only the beginning of one over 50,000 bytes.
+/// The most tokens of an answer: of an answer over 50,000 bytes, Claude Code and opencode show their model only the
+/// beginning.
 pub const MAX_TOKENS: u64 = 12_000;
 
 /// The fewest tokens that a caller can ask for.
@@ -13,17 +14,17 @@ pub(super) const MIN_TOKENS: u64 = 500;
 /// The tokens of a page if the caller names none: Codex leaves out the middle of an answer over 10,000 bytes.
 pub(super) const DEFAULT_TOKENS: u64 = 3_000;
 
-/// Bytes a token, at least.
+/// The least number of bytes in a token.
 pub(super) const TOKEN_BYTES: u64 = 3;
 
-/// Bytes that are kept free for the facts.
+/// The bytes that an answer reserves for the facts.
 pub(super) const FACT_BYTES: usize = 900;
 
 /// The most characters of names and previews.
 pub(super) const MAX_LINE: usize = 160;
 
-/// The lines in front of a record: a name and a value each. An argument of the next call is the value of the fact of its
-/// name, or of that with `next`.
+/// The lines before a record: a name and a value each. For an argument of the next call, the model takes the fact of
+/// the same name, or the fact of this name after `next`.
 #[derive(Default)]
 pub struct Facts(pub(super) String);
 
@@ -36,7 +37,7 @@ impl Facts {
         self.add(name, inert(id));
     }
 
-    /// The place where the next page begins, if there is one.
+    /// The position at which the next page begins, if there is one.
     pub(super) fn cursor(&mut self, cursor: Option<&str>) {
         if let Some(cursor) = cursor {
             self.add("nextCursor", visible(cursor));
@@ -68,7 +69,7 @@ pub(super) fn fits(page: &str) -> bool {
     page.len() as u64 <= DEFAULT_TOKENS * TOKEN_BYTES
 }
 
-/// The bytes that an answer of `max_tokens` tokens has for the record, beside the facts.
+/// The bytes that the record may have in an answer of `max_tokens` tokens.
 pub(super) fn budget(max_tokens: Option<u64>) -> usize {
     let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS);
     let tokens = tokens.clamp(MIN_TOKENS, MAX_TOKENS);

@@ -1,4 +1,4 @@
-//! Branches as a whole: two compared, and one that was left.
+//! Answers about whole branches: two branches compared, and why one was left.
 
 use super::answers::{DEFAULT_TOKENS, answer, budget};
 use super::pages::Reading;
@@ -10,15 +10,15 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use treelined_client::{Entry, EntryBody, TreeFilter, TreeNode};
 
-/// The passages at the end of a branch that `why_left` shows.
+/// The number of passages from the end of a branch that `why_left` shows.
 const LAST_PASSAGES: usize = 6;
-/// The entries at the end of a branch among which `why_left` looks for them.
+/// The number of entries at the end of a branch in which `why_left` looks for these passages.
 const LAST_ENTRIES: usize = 200;
-/// The most bytes of the paths of files of a branch.
+/// The most bytes of the paths of files that an answer lists for one branch.
 const FILE_BYTES: usize = 1_200;
-/// The most characters of the numbers of a branch.
+/// The most characters of the statistics of a branch.
 const MAX_STATS: usize = 800;
-/// The rows of one answer of the daemon.
+/// The most rows in one answer of the daemon.
 const ROWS: u64 = 500;
 
 /// The daemon's answer.
@@ -86,7 +86,7 @@ impl OpenSession<'_> {
 }
 
 impl DaemonSide {
-    /// The branch after the ancestor as far as there is room, and the first entry without room.
+    /// The part of the branch after the ancestor that fits into the answer, and the first entry that does not fit.
     async fn shown(
         self,
         open: &OpenSession<'_>,
@@ -98,7 +98,7 @@ impl DaemonSide {
             inert(tip)
         );
         let mut stats = self.stats;
-        // It is 0 where `costs` says that the cost is not known.
+        // The cost is 0 if `costs` says that it is not known.
         if stats.contains_key("costs") {
             stats.remove("cost");
         }
@@ -113,10 +113,10 @@ impl DaemonSide {
 }
 
 impl DaemonFiles {
-    /// A line each, as far as there is room.
+    /// One line for each entry, as many as fit.
     fn shown(&self, cleaner: &mut Cleaner<'_>) -> String {
         let (mut lines, mut left_out) = (String::new(), 0);
-        // The changed files are the more telling ones.
+        // Changed files come first: they say more than read files.
         for (what, paths) in [
             ("changed", &self.modified_files),
             ("read", &self.read_files),
@@ -231,7 +231,7 @@ async fn reasons(open: &OpenSession<'_>, branch: &str, mut cleaner: Cleaner<'_>)
 }
 
 impl OpenSession<'_> {
-    /// The entries of a branch that are not on the path to the leaf, and the files that they changed.
+    /// The entries of a branch that are not on the path to the leaf, and the files that these entries changed.
     pub(super) async fn left_side(&self, tip: &str) -> Result<(Vec<String>, Vec<String>)> {
         match &self.leaf {
             Some(leaf) => {
@@ -277,7 +277,7 @@ impl OpenSession<'_> {
         Ok(remarks)
     }
 
-    /// The entries of a type, and of a custom type.
+    /// The entries of a type and, if it is given, a custom type.
     async fn entries(&self, kind: &str, custom_type: Option<&str>) -> Result<Vec<Entry>> {
         let (mut entries, mut since) = (Vec::new(), None::<String>);
         loop {

@@ -1,4 +1,4 @@
-//! The family of a session: the session from which it comes, and those that come from it (protocol.md §3.22).
+//! The family of a session: its ancestors and the sessions that come from it (protocol.md §3.22).
 
 use super::answers::MAX_LINE;
 use crate::clean::{Cleaner, inert};
@@ -9,7 +9,7 @@ use treelined_client::{ComesFrom, FamilyRow, Kinship};
 /// The most relatives that an answer names.
 const MOST: usize = 20;
 
-/// The relatives in scope as lines of a record, the nearest ones only, and how many they are.
+/// The nearest relatives in scope as lines of a record, and the number of all relatives in scope.
 pub(super) async fn relatives(
     history: &History,
     session: &str,
@@ -54,7 +54,7 @@ fn word(kind: &Kinship) -> &'static str {
     }
 }
 
-/// Headers say the entry, and they are untrusted.
+/// Where a session comes from. The entry id is the text of a header, which is not trusted.
 fn place(from: &ComesFrom) -> String {
     let entry = from.entry_id.as_deref();
     entry.map_or(String::new(), |entry| {

@@ -1,4 +1,4 @@
-//! The calls of tools that read or changed a file.
+//! Finds the tool calls that read or changed a file.
 
 use super::answers::{Facts, answer, budget};
 use crate::clean::{Cleaner, inert};
@@ -10,14 +10,14 @@ use serde_json::Value;
 use std::path::Path;
 use treelined_client::{SearchField, SearchHit};
 
-/// The most entries that are looked at: each is read.
+/// The most entries that one search reads.
 const MOST_ENTRIES: usize = 60;
 /// The most characters of a session's name.
 const MAX_NAME: usize = 60;
-/// The most bytes of a path, as Linux has them.
+/// The most bytes of a path, which is the limit of Linux.
 const MAX_PATH: usize = 4096;
 
-/// Parts of the names of tools, in small letters.
+/// Parts of tool names, in small letters, that mean a change of a file.
 const CHANGES: [&str; 8] = [
     "write", "edit", "patch", "replace", "create", "delete", "move", "insert",
 ];
@@ -33,7 +33,7 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
         )));
     };
     let query = Query {
-        // A quote would end the phrase.
+        // A quotation mark would end the phrase.
         text: format!("\"{}\"", file.split('"').next().unwrap_or_default()),
         fields: vec![SearchField::ToolCalls],
         ..Query::default()
@@ -52,7 +52,7 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
         let entry = open.client.get_entry(&hit.entry_id).await;
         open.close().await?;
         read += 1;
-        // One that cannot be read any more has no calls.
+        // A session that can no longer be read has no calls.
         let Ok(entry) = entry else { continue };
         let value: Value = entry.entry.json().parse().unwrap_or_default();
         let uses = uses(&value, &file, &mut directories);
@@ -132,7 +132,7 @@ fn access(tool: &str) -> &'static str {
     }
 }
 
-/// Whether a text in this value names the file, relative or by a directory in scope.
+/// Whether a text in this value names the file, by its relative path or by its path in a directory in scope.
 fn names(value: &Value, file: &str, directories: &mut Directories<'_>) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -151,14 +151,14 @@ fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool
     text.match_indices(file).any(|(at, _)| {
         let (before, rest) = text.split_at(at);
         let behind = rest.get(file.len()..).unwrap_or_default();
-        // A longer run of such characters is not a path.
+        // A longer run of path characters is not a path.
         let parts = before.chars().rev().take(MAX_PATH + 1);
         let bytes: usize = parts.take_while(|c| is_part(*c)).map(char::len_utf8).sum();
         let folder = before.get(before.len() - bytes..).unwrap_or_default();
         if folder.len() > MAX_PATH {
             return false;
         }
-        // A sentence may end after it.
+        // A full stop after the path may end a sentence.
         let mut behind = behind.chars();
         let ends = match (behind.next(), behind.next()) {
             (Some('.'), Some(next)) => !is_part(next),

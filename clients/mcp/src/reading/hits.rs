@@ -1,4 +1,4 @@
-//! The hits of a search: notes first, and one of each session.
+//! The hits of a search: first the notes, then one hit of each session.
 
 use super::answers::{Facts, answer, budget};
 use crate::clean::{Cleaner, inert, is_plain_id};
@@ -9,17 +9,17 @@ use crate::text::{Note, quoted};
 use std::collections::{BTreeMap, HashSet};
 use treelined_client::{SearchField, SearchHit};
 
-/// The most characters of a snippet: more than the daemon sends.
+/// The most characters of a snippet. The daemon sends fewer.
 const MAX_SNIPPET: usize = 240;
 /// The most characters of a session's name.
 const MAX_NAME: usize = 60;
-/// The most notes that come first.
+/// The most notes that are shown before other hits.
 const FIRST_NOTES: usize = 3;
-/// Notes are looked for only in this number of first hits of a question.
+/// The number of first hits of a question among which notes are looked for.
 const WITH_NOTES: usize = 20;
 /// The most characters of the reason why a branch was left, and of what was tried instead.
 const MAX_SAID: usize = 160;
-/// The most pages of the daemon for one answer.
+/// The most pages of the daemon that one answer uses.
 const MOST_PAGES: usize = 5;
 
 pub async fn search_history(history: &History, request: SearchRequest) -> Result<String> {
@@ -65,7 +65,7 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
     Ok(answer(facts, &record, cleaner))
 }
 
-/// A search with its first page, notes in front.
+/// Begins a search: its first page, with the notes first.
 async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
     let readable = history.readable().await?;
     let mut finding = Finding {
@@ -84,7 +84,7 @@ async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
             ..query
         };
         let mut notes = history.find(&of_notes, &readable, None).await?.hits;
-        // A note with one word of a question may be about anything.
+        // A note with only one word of a question may be about anything.
         if !request.exact {
             let best = found.hits.iter().take(WITH_NOTES).map(place);
             let best: HashSet<(String, String)> = best.collect();
@@ -97,7 +97,7 @@ async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
     Ok(finding)
 }
 
-/// At most `limit` hits that are to be shown.
+/// Takes at most `limit` hits to show.
 async fn taken(history: &History, finding: &mut Finding, limit: usize) -> Result<Vec<SearchHit>> {
     let mut taken = Vec::new();
     for _page in 0..MOST_PAGES {
@@ -124,7 +124,7 @@ fn place(hit: &SearchHit) -> (String, String) {
 }
 
 impl Finding {
-    /// Adds hits after the others. Notes that come first are not among them.
+    /// Adds hits at the end, without the notes that are shown first.
     fn add(&mut self, hits: Vec<SearchHit>) {
         let notes = &self.notes;
         let others = hits.into_iter().filter(|hit| !notes.contains(&place(hit)));
@@ -142,7 +142,7 @@ impl Finding {
         }
     }
 
-    /// Puts hits back that were not shown.
+    /// Puts back the hits that were taken but not shown.
     fn put_back(&mut self, hits: impl Iterator<Item = SearchHit>) {
         let hits: Vec<SearchHit> = hits.collect();
         for hit in hits.into_iter().rev() {
@@ -151,7 +151,7 @@ impl Finding {
         }
     }
 
-    /// Whether there may be hits that are not shown.
+    /// Whether there may be hits that were not shown yet.
     fn has_more(&mut self) -> bool {
         let (sessions, every) = (&self.sessions, self.every);
         self.waiting
@@ -177,7 +177,7 @@ impl Finding {
             let text = cleaner.cut_line(&instead.text, MAX_SAID);
             said += &quoted(&format!("instead: {text}"));
         }
-        // Hits with other ids than plain ones are not found.
+        // A hit whose ids are not plain has no branch to read.
         let branch = match is_plain_id(&hit.branch.tip_id) {
             true => format!(", branch {}", hit.branch.tip_id),
             false => String::new(),
@@ -196,8 +196,8 @@ impl Finding {
     }
 }
 
-/// The snippets of the hits, in their order, without secrets: each entry is looked at as a whole, since a snippet may
-/// have a part of a secret only.
+/// The snippets of the hits, in the same order, without secrets. Each entry is searched for secrets as a whole, because
+/// a snippet may have only a part of a secret.
 pub async fn snippets(
     history: &History,
     hits: &[SearchHit],
@@ -215,7 +215,7 @@ pub async fn snippets(
         }
     }
     for (session, hits) in of_session {
-        // One that cannot be opened has no snippets.
+        // A session that cannot be opened has no snippets.
         let Ok(open) = history.open(Some(session)).await else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! Lists: sessions, branches.
+//! Lists of sessions and of branches.
 
 use super::answers::{Facts, MAX_LINE, MAX_TOKENS, answer, budget, fits};
 use super::family;
@@ -37,12 +37,12 @@ pub async fn titles(
     Ok((titles.collect(), next_cursor))
 }
 
-/// The name, else the first message.
+/// The name of the session, or its first message if it has no name.
 fn title(row: &SessionRow, cleaner: &mut Cleaner<'_>) -> String {
     cleaner.cut_line(row.name.as_ref().unwrap_or(&row.first_message), MAX_LINE)
 }
 
-/// Whether sessions come from it. They are not counted: some may not be in scope.
+/// Whether other sessions come from this one. They are not counted, since some may be out of scope.
 fn children(row: &SessionRow) -> &'static str {
     match row.children.unwrap_or_default() {
         0 => "",
@@ -50,7 +50,7 @@ fn children(row: &SessionRow) -> &'static str {
     }
 }
 
-/// The tags of a session and its git branch; `None` without any.
+/// The tags of a session and its git branch; `None` if it has neither.
 fn sorting(row: &SessionRow) -> Option<String> {
     let tags = row.tags.iter().flatten().map(|tag| format!("#{tag}"));
     let branch = row.git.as_ref().and_then(|git| git.branch.as_ref());

@@ -1,4 +1,4 @@
-//! The read tools. Each returns a text: a heading, lines of facts, and the record, which is quoted.
+//! The read tools. Each returns a text: a heading, lines of facts, and the quoted record.
 
 pub mod answers;
 mod branches;

@@ -7,13 +7,13 @@ use crate::history::{Failure, History, OpenSession, PathPage, Result};
 use crate::text::{Passage, quoted_within};
 use treelined_client::ErrorKind;
 
-/// The most bytes of one passage in a branch; `read_entry` has the rest.
+/// The most bytes of one passage in a branch. `read_entry` returns the rest of a longer passage.
 const MAX_PASSAGE: usize = 4_000;
 
-/// The passages of entries, as far as there is room.
+/// The passages of entries, as many as fit into the answer.
 pub(super) struct Reading {
     pub(super) text: String,
-    /// Passages in the text.
+    /// The number of passages in the text.
     pub(super) count: usize,
     room: usize,
 }
@@ -27,7 +27,7 @@ impl Reading {
         }
     }
 
-    /// False if there is no room. The first passage always has some.
+    /// Adds the passage of an entry; false if it does not fit. The first passage always fits, cut if necessary.
     pub(super) fn add(
         &mut self,
         (entry_id, at): (&str, &str),
@@ -56,7 +56,8 @@ impl Reading {
         true
     }
 
-    /// Adds the passages of a page of a branch and of those after it; returns the id of the first one without room.
+    /// Adds the passages of a page of a branch and of the pages after it; returns the id of the first entry that does
+    /// not fit.
     pub(super) async fn add_pages(
         &mut self,
         open: &OpenSession<'_>,
@@ -83,7 +84,7 @@ impl Reading {
 /// A part of a branch.
 pub struct BranchPart<'a> {
     pub tip: &'a str,
-    /// The entry to begin at; `None`: the first.
+    /// The entry at which to begin; `None`: the first entry of the branch.
     pub from: Option<&'a str>,
     pub max_tokens: Option<u64>,
 }
@@ -113,7 +114,7 @@ async fn branch_text(
         }
         (page, _) => page?,
     };
-    // The page begins below it.
+    // The daemon's page begins after `since`, the entry before `from`.
     if let Some(from) = from {
         let entry = open.client.get_entry(from).await?.entry;
         page.entries.insert(0, entry);

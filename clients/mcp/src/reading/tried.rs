@@ -1,4 +1,4 @@
-//! Lists the branches about a topic, and says why branches were left, how they ended and which files they changed.
+//! Lists the branches about a topic, and for each why it was left, how it ended and which files it changed.
 
 use super::answers::{FACT_BYTES, Facts, TOKEN_BYTES, answer};
 use super::hits::snippets;
@@ -11,18 +11,18 @@ use treelined_client::SearchHit;
 
 /// The most tokens of the answer.
 const MAX_TOKENS: u64 = 2_000;
-/// The most branches of one answer: each is compared with the present place.
+/// The most branches in one answer. Each costs a comparison with the leaf.
 const MOST_BRANCHES: usize = 12;
-/// The most reasons of a branch, the newest ones.
+/// The most reasons shown for a branch, the newest first.
 const MOST_REASONS: usize = 3;
-/// The most characters of a reason, a snippet and the end of a branch.
+/// The most characters of a reason, of a snippet, and of the end of a branch.
 const MAX_SAID: usize = 320;
 const MAX_SNIPPET: usize = 160;
-/// The most characters of a session's name, and of the files of a branch.
+/// The most characters of a session's name, and of the list of files of a branch.
 const MAX_NAME: usize = 60;
 const MAX_FILES: usize = 240;
 
-/// A branch with a hit.
+/// A branch in which the search has a hit.
 struct TriedBranch {
     /// The best hit.
     hit: SearchHit,
@@ -84,7 +84,7 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     Ok(answer(facts, &record, cleaner))
 }
 
-/// The branches of hits, those with the newest hit first, and how many there are.
+/// The branches of the hits, the branch with the newest hit first, and the number of branches.
 fn branches(hits: Vec<SearchHit>) -> (Vec<TriedBranch>, usize) {
     let mut branches: Vec<TriedBranch> = Vec::new();
     for hit in hits {

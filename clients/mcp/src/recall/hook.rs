@@ -91,7 +91,7 @@ impl HookInput {
     }
 }
 
-/// The strings in a value, a line each.
+/// The strings in a value, one on each line.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -101,7 +101,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Whether the response of a tool says that a command ended with another code than 0.
+/// Whether the response of a tool says that a command ended with an exit code other than 0.
 fn has_failed(response: &Value) -> bool {
     if let Some(members) = response.as_object() {
         let code = ["exit_code", "exitCode"]

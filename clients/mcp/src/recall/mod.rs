@@ -1,5 +1,5 @@
-//! Recalls earlier conversations to an agent that does not ask: at the start of a conversation, and after a command that
-//! failed. A hook of the agent runs it (`treelined setup --recall`).
+//! Recalls earlier conversations for an agent that did not search for them: at the start of a conversation, and after a
+//! command that failed. The agent runs this program as a hook, which `treelined setup --recall` writes.
 
 mod hook;
 mod own;
@@ -17,16 +17,16 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use treelined_client::SearchHit;
 
-/// The most bytes of an input. Longer ones are not read.
+/// The most bytes of an input. A longer input is not read.
 const MAX_INPUT: u64 = 4 << 20;
-/// The most bytes of a text that is recalled: 500 tokens of 3 bytes.
+/// The most bytes of a recalled text: 500 tokens of 3 bytes.
 const MAX_BYTES: usize = 1_500;
 /// The most bytes of a snippet, a reason, what was tried instead, and the name of a session.
 const MAX_SNIPPET: usize = 300;
 const MAX_REASON: usize = 240;
 const MAX_INSTEAD: usize = 150;
 const MAX_NAME: usize = 90;
-/// The most hits that are shown for one text.
+/// The most hits that are shown in one text.
 const MOST_HITS: usize = 3;
 /// The hits of which these are taken.
 const LOOKED_AT: usize = 20;
@@ -69,14 +69,14 @@ impl Hook {
             let event = &self.0.hook_event_name;
             let output = json!({"hookEventName": event, "additionalContext": text});
             let line = json!({"hookSpecificOutput": output});
-            // An agent that has ended reads nothing.
+            // The agent may have ended, and then reads nothing.
             let _ended = writeln!(std::io::stdout(), "{line}");
         }
         Ok(())
     }
 }
 
-/// The newest notes about ways that were left, and the last conversations.
+/// The newest notes about branches that were left, and the last conversations.
 async fn at_start(history: &History, input: &HookInput) -> Result<Option<String>> {
     let mut own = OwnSessions::list(history, &input.session_id).await?;
     let notes = history.notes(&input.cwd).await?;
@@ -102,7 +102,7 @@ async fn at_start(history: &History, input: &HookInput) -> Result<Option<String>
     Ok(recalled.end())
 }
 
-/// The best entries about a failure.
+/// The best entries for the words of a failure.
 async fn after_failure(
     history: &History,
     input: &HookInput,
@@ -118,7 +118,8 @@ async fn after_failure(
     Ok(recalled.end())
 }
 
-/// The first hits of own conversations, one of each. Ids stand outside of quoted lines, so that one with other text is left out.
+/// The best hits in the user's own conversations, one of each. A hit whose ids are not plain is left out, since ids
+/// stand outside of the quotation.
 async fn own_hits(
     history: &History,
     own: &mut OwnSessions,
@@ -161,7 +162,7 @@ fn marked(hit: &SearchHit) -> BTreeSet<String> {
     marks.collect()
 }
 
-/// A text that is recalled, with room for [`MAX_BYTES`].
+/// A recalled text of at most [`MAX_BYTES`].
 struct Recalled {
     head: String,
     record: String,
@@ -218,14 +219,14 @@ impl Recalled {
         }
     }
 
-    /// `None` if nothing is in it.
+    /// The text; `None` if no part was added.
     fn end(self) -> Option<String> {
         (!self.record.is_empty()).then(|| self.head + &self.record)
     }
 }
 
-/// An old text on one line, without secrets and without tags. An agent may put the output of a hook between tags, and a
-/// tag in the text could close them.
+/// An old text on one line, without secrets and without tags. An agent may put the output of a hook between tags, which
+/// a tag in the text could close.
 fn line(text: &str, max: usize, cleaner: &mut Cleaner<'_>) -> String {
     let clean = cleaner.cut_line(text, max);
     let untagged = folded(&clean).replace('<', "[<]");

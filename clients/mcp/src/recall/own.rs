@@ -1,4 +1,5 @@
-//! The conversations that a person had here: of this directory alone, on this machine alone, and kept by their own agent.
+//! Selects the conversations that this user had in this directory, on this machine only, and that the user's own agent
+//! keeps.
 
 use crate::clean::is_plain_id;
 use crate::history::{History, Result};
@@ -8,22 +9,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_client::SessionRow;
 
-/// The sessions of this directory that may be recalled, and all from which they may come.
+/// The sessions of this directory that may be recalled, and all sessions from which they may come.
 pub(super) struct OwnSessions {
     rows: Vec<SessionRow>,
-    /// The ids of the sessions that are of this directory, not archived, and not of the conversation that asks.
+    /// The ids of the sessions of this directory that are not archived. The conversation that asks is not among them.
     here: HashSet<String>,
-    /// The answers about imports, by the id of the session.
+    /// Whether [`OwnSessions::is_kept`] accepts a session, by its id.
     known: HashMap<String, bool>,
 }
 
 impl OwnSessions {
-    /// `native_id` is the conversation that asks: it knows itself.
+    /// `native_id` is the agent's id of the conversation that asks. This conversation is left out, since its agent
+    /// already has it.
     pub(super) async fn list(history: &History, native_id: &str) -> Result<OwnSessions> {
         let rows = history.rows().await?;
         let mut directories = history.scope().directories();
         let here = rows.iter().filter(|row| {
-            // A person who archives a session puts it away: nothing is recalled of it.
+            // A person archives a session to hide it, so it is not recalled.
             let is_shown = !row.archived.unwrap_or_default() && is_plain_id(&row.session_id);
             is_shown && directories.is_own(&row.cwd) && !is_of(row, native_id)
         });
@@ -43,8 +45,9 @@ impl OwnSessions {
         rows
     }
 
-    /// Whether a session is one of them, and it and all that it comes from are this user's. A fork has the text of its parent,
-    /// but may have no record of the import; a parent that is not listed may be anyone's.
+    /// Whether a session may be recalled: it is in `here`, and it and all sessions that it comes from are this user's.
+    /// A fork has the text of its parent, but may have no record of the import. A parent that is not listed may belong
+    /// to another person.
     pub(super) async fn have(&mut self, history: &History, id: &str) -> bool {
         if !self.here.contains(id) {
             return false;
@@ -66,8 +69,8 @@ impl OwnSessions {
         true
     }
 
-    /// Whether each source of a session is where its agent keeps the conversations of this user. A file that was named to an
-    /// import may be an export, or another person's.
+    /// Whether each source of a session is in the folder where its agent keeps the conversations of this user. A file
+    /// that a person named to an import may be an export, or belong to another person.
     async fn is_kept(&mut self, history: &History, row: &SessionRow) -> bool {
         let Some(tool) = &row.source else {
             return true;
@@ -82,34 +85,34 @@ impl OwnSessions {
     }
 }
 
-/// Whether a session is only on this machine. Other machines write to a session of a team.
+/// Whether a session is only on this machine. Other machines can write to a session of a team.
 fn is_of_one(row: &SessionRow) -> bool {
     let replica = format!("{}.replica", row.path);
     row.diagnostic.is_none() && row.log.is_none() && !Path::new(&replica).exists()
 }
 
-/// Whether a session has the agent's conversation of this id.
+/// Whether a session was imported from the agent's conversation with this id.
 fn is_of(row: &SessionRow, native_id: &str) -> bool {
     let natives = row.native_ids.iter().flatten().any(|id| id == native_id);
     let mut agents = row.agent_sessions.iter().flatten();
     natives || agents.any(|agent| agent.native_id == native_id)
 }
 
-/// Whether the tool keeps its conversations there.
+/// Whether the path is in the folder where the tool keeps its conversations.
 fn is_in_place(tool: &str, path: &str) -> bool {
-    // A session of a database follows after `#`.
+    // The path of a database is followed by `#` and the session in it.
     let file = path.rsplit_once('#').map_or(path, |(file, _)| file);
     let real = |path: &Path| fs::canonicalize(path).ok();
     let Some(place) = place(tool).and_then(|place| real(&place)) else {
         return false;
     };
-    // A file that its agent has deleted was where its folder is.
+    // The agent may have deleted the file. Its folder still shows where the file was.
     let path = Path::new(file);
     let file = real(path).or_else(|| real(path.parent()?));
     file.is_some_and(|file| file.starts_with(&place))
 }
 
-/// The folder in which a tool keeps its conversations, as `treelined import` looks for it.
+/// The folder in which a tool keeps its conversations. `treelined import` looks in the same folder.
 fn place(tool: &str) -> Option<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let home = PathBuf::from(variable("HOME")?);

@@ -1,11 +1,11 @@
-//! Arguments that no tool takes, and answers that stay within their limit.
+//! Arguments that a tool does not have, and answers that stay within their limit.
 
 use crate::{Folders, Peer, daemon, fact, ids, quotation};
 use serde_json::{Value, json};
 
 /// The most bytes of an answer: 12,000 tokens of three bytes.
 const MAX_ANSWER: usize = 36_000;
-/// Those of an answer whose size is not asked for: Codex leaves out the middle of longer ones.
+/// The most bytes of an answer if the caller gives no size. Codex leaves out the middle of a longer answer.
 const MAX_PAGE: usize = 9_000;
 
 fn read_session(folders: &Folders, lines: &[Value]) {
@@ -21,7 +21,7 @@ fn message(id: &str, parent: Option<&str>, text: &str) -> Value {
     json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:01.000Z", "message": message})
 }
 
-/// `read_entry` answered an id of 300 kB with 300 kB, which are more tokens than any answer may have.
+/// `read_entry` once answered an id of 300 kB with 300 kB, which is more than any answer may have.
 #[test]
 fn an_error_quotes_little_of_a_long_argument() {
     let folders = Folders::new();
@@ -82,7 +82,7 @@ fn ids_of_any_length_do_not_fill_an_answer() {
     }
 }
 
-/// An entry of line ends alone was three times as long where it was quoted.
+/// An entry that consists of line ends was once three times as long in its quotation.
 #[test]
 fn a_text_of_short_lines_is_cut_where_it_is_quoted() {
     let folders = Folders::new();
@@ -159,7 +159,7 @@ fn an_argument_that_a_tool_does_not_take_is_named() {
         text.contains("maxTokens") && !text.contains("`tip`"),
         "{text}"
     );
-    // An optional one may be null.
+    // An optional argument may be null.
     server.text(
         "read_branch",
         json!({"tip": "a2", "from": null, "session": null}),
@@ -197,7 +197,7 @@ fn blank_notes_and_names_are_refused() {
     assert_eq!(after[0]["session"]["name"], "the build");
 }
 
-/// Each page opened the session again: the pages of a branch of 3,000 entries took 13 s.
+/// Each page once opened the session again, so the pages of a branch of 3,000 entries took 13 s.
 #[test]
 fn the_pages_of_a_branch_open_its_session_once() {
     let folders = Folders::new();
@@ -261,7 +261,7 @@ fn a_session_that_stays_open_is_read_as_its_file_is() {
         ),
     ]);
     assert_eq!(active(&mut server), "u9");
-    // Another session between, and a note, which opens it anew.
+    // Another session is read in between, and a note opens the session again.
     server.text("list_branches", json!({"session": "s2"}));
     server.text(
         "leave_note",
@@ -270,7 +270,7 @@ fn a_session_that_stays_open_is_read_as_its_file_is() {
     let why = server.text("why_left", json!({"branch": "u3"}));
     assert!(why.contains("No import."), "{why}");
 
-    // One that is deleted is gone.
+    // A deleted session is not found, although it was open.
     std::fs::remove_file(results[0]["session"]["path"].as_str().unwrap()).unwrap();
     let text = server.failure("list_branches", json!({}));
     assert!(text.contains("s1"), "{text}");

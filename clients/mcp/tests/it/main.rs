@@ -1,4 +1,4 @@
-//! The server against a real daemon, over MCP as an agent speaks it.
+//! Tests the server with a real daemon, over MCP as an agent speaks it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod arguments;
@@ -123,7 +123,7 @@ impl Folders {
     }
 }
 
-/// A program that speaks JSON-RPC, a message a line.
+/// A program that speaks JSON-RPC, one message on each line.
 struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// The result of a tool.
+    /// The result of a call of a tool.
     fn tool(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({"name": name, "arguments": arguments});
         let answer = self.request("tools/call", params);
@@ -171,7 +171,7 @@ impl Peer {
         answer["result"].clone()
     }
 
-    /// The text of a tool that succeeds: there is nothing else in its answer.
+    /// The text of a call that succeeds. The answer has nothing else.
     fn text(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_ne!(result["isError"], json!(true), "{name}: {result}");
@@ -180,7 +180,7 @@ impl Peer {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// The text of a tool that fails.
+    /// The text of a call that fails.
     fn failure(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_eq!(result["isError"], json!(true), "{name}: {result}");
@@ -188,7 +188,7 @@ impl Peer {
     }
 }
 
-/// The value of a line in front of the record.
+/// The value of a fact, which is a line before the record.
 fn fact<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut lines = text.lines().skip(1).take_while(|line| !line.is_empty());
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -224,7 +224,7 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
     assert!(instructions.contains("about session s1"), "{instructions}");
 
     let text = server.text("search_history", json!({"query": "zebra"}));
-    // The second hit is the summary, which names the user's text.
+    // The second hit is the summary, which quotes the user's text.
     assert!(
         text.contains("\nentry u2 of session s1, branch a2, a branch that was left, 2"),
         "{text}"
@@ -338,7 +338,7 @@ fn copying_daemon(folders: &Folders, answers: &Path) -> PathBuf {
     folders.script(&text)
 }
 
-/// `get_path` without pages sent 30 MB for each page of such a branch.
+/// `get_path` without pages once sent 30 MB for each page of such a branch.
 #[test]
 fn a_page_of_a_branch_of_100000_entries_reads_little_of_it() {
     let folders = Folders::new();
@@ -375,7 +375,7 @@ fn a_page_of_a_branch_of_100000_entries_reads_little_of_it() {
     assert_eq!(fact(&last, "entries"), Some("10"));
     assert_eq!(fact(&last, "nextFrom"), None);
     sent_since(300_000);
-    // The daemon answers a comparison with all ids.
+    // In its answer to a comparison the daemon sends the ids of all entries.
     let why = server.text("why_left", json!({"branch": "e99999"}));
     assert_eq!(ids(&why, "entry")[5], "e99999");
     sent_since(1_500_000);

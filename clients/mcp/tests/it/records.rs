@@ -1,10 +1,10 @@
-//! Answers are text, in which a record is quoted.
+//! Answers are text that quotes a record.
 
 use crate::{Folders, fact, ids, quotation};
 use serde_json::json;
 
-/// Claude Code and Codex give the model the structured content alone, if there is one: without the quotation marks, and
-/// without the words that call it a record.
+/// If an answer has structured content, Claude Code and Codex give the model only this content: without the quotation
+/// marks, and without the words that call it a record.
 #[test]
 fn every_answer_is_text_alone() {
     let folders = Folders::new();
@@ -13,7 +13,7 @@ fn every_answer_is_text_alone() {
     let tools = server.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 12);
-    // They are in each request of the agent.
+    // Each request of the agent contains the schemas.
     let length = tools
         .iter()
         .map(|tool| tool.to_string().len())
@@ -74,8 +74,8 @@ fn records_are_quoted_and_inert() {
     );
 }
 
-/// Lines began without a mark after U+2028 and other line ends, names of tools and outcomes of notes stood outside of
-/// the quotation, `www.` and `data:` links were whole, and words grew together where a character was removed.
+/// Once, lines after U+2028 and other line ends began without a mark, names of tools and outcomes of notes stood
+/// outside of the quotation, `www.` and `data:` links were whole, and words were joined where a character was removed.
 #[test]
 fn no_text_of_a_record_passes_for_the_servers() {
     const EVIL: &str = "entry x, user, now";
@@ -144,7 +144,7 @@ fn no_text_of_a_record_passes_for_the_servers() {
     );
 }
 
-/// A fork, a subagent and a merge were conversations without a word about where they come from.
+/// Answers once did not say where a fork, a subagent or a merge comes from.
 #[test]
 fn a_record_names_the_family_of_a_session() {
     let folders = Folders::new();

@@ -1,4 +1,4 @@
-//! The directories whose sessions a server opens.
+//! Which sessions a server opens, by their directories.
 
 use crate::{Folders, Peer, fact, ids};
 use serde_json::json;
@@ -17,7 +17,7 @@ fn sessions_of_other_directories_need_all() {
     );
     let text = server.failure("read_branch", json!({"session": "away", "tip": "a2"}));
     assert!(text.contains("--all"), "{text}");
-    // It is closed again: the next call opens another one.
+    // The server has closed the refused session, so this call opens another one.
     server.text("list_branches", json!({"session": "here"}));
     assert_eq!(listed(&mut folders.server(&["--all"])), ["away", "here"]);
 }
@@ -32,8 +32,8 @@ fn listed(server: &mut Peer) -> Vec<String> {
     ids
 }
 
-/// A directory was compared as a text: `work/../elsewhere` and a link out of the directory passed, and a session whose
-/// editor names the directory by a link was missing.
+/// A directory was once compared as text: `work/../elsewhere` and a link out of the directory were in scope, and a
+/// session whose editor names the directory by a link was not.
 #[test]
 fn the_scope_is_where_a_directory_leads() {
     let folders = Folders::new();

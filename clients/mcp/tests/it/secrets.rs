@@ -3,16 +3,16 @@
 use crate::{Folders, Peer, fact};
 use serde_json::{Value, json};
 
-/// Forms of tokens; no scanner of repositories takes them for real ones.
+/// A token by its form, which scanners of repositories do not take for a real one.
 const SECRET: &str = "ghp_a1B2c3D4e5F6g7H8j9K0LmNpQrStUvWxYzA1";
 const ID: &str = "ghp_0000111122223333444455556666777788889";
 
-/// A session in which every text that a client may write has the secret, and an id of the secret's form.
+/// A session that has the secret in every text that a client may write, and an id that looks like a secret.
 fn leaking(folders: &Folders) {
     let said = |role: &str, content: Value| json!({"role": role, "content": content});
     let arguments = json!({"command": format!("{} curl -H {SECRET}", "x".repeat(380)), "path": format!("/{SECRET}/file"), "file_path": format!("/{SECRET}/file")});
     let call = json!({"type": "toolCall", "id": "c1", "name": "read", "arguments": arguments});
-    // The excerpt of the daemon ends within the secret.
+    // The excerpt of the daemon ends in the middle of the secret.
     let long = format!("needle {} {SECRET}", "word ".repeat(36));
     let mut result = said(
         "toolResult",
@@ -84,7 +84,7 @@ fn every_tool_and_resource_replaces_secrets_and_keeps_ids() {
     leaking(&folders);
     let mut server = folders.server(&[]);
     for (call, answer) in answers(&mut server) {
-        // A part of the secret is one too.
+        // A part of the secret must not be shown either.
         assert!(!answer.contains(&SECRET[..10]), "{call}: {answer}");
         assert!(!answer.contains(&SECRET[12..30]), "{call}: {answer}");
     }
@@ -96,7 +96,7 @@ fn every_tool_and_resource_replaces_secrets_and_keeps_ids() {
             .ends_with(" × github-token"),
         "{text}"
     );
-    // The name of the session has one too.
+    // The name of the session has a secret too.
     let text = server.text("read_branch", json!({"tip": "u1"}));
     assert_eq!(
         fact(&text, "redactions"),
@@ -145,7 +145,8 @@ fn members_of_calls_and_of_plugins_that_say_secret_are_replaced() {
     assert!(text.contains("[redacted:"), "{text}");
 }
 
-/// A character that nobody sees may part a secret, and words beside it: the secret is found, and the words stay apart.
+/// An invisible character may stand inside a secret or between two words. The secret is found, and the words stay
+/// apart.
 #[test]
 fn a_parted_secret_is_found_and_words_stay_apart() {
     let folders = Folders::new();
@@ -189,7 +190,7 @@ fn secrets_are_shown_to_the_user_who_asks_for_it() {
     assert_eq!(fact(&text, "redactions"), None);
 }
 
-/// Values of the user's variables that an agent's commands had printed reached the next agent.
+/// Values of the user's variables that the commands of one agent had printed once reached the next agent.
 #[test]
 fn values_of_the_variables_of_the_server_are_replaced() {
     const VALUE: &str = "tangerine-boat-sails";

@@ -22,7 +22,7 @@ fn open(id: &str) -> (&'static str, Value) {
     ("open_session", json!({"sessionId": id}))
 }
 
-/// An agent had to search, to list branches and to ask for each why it was left.
+/// An agent once had to search, to list the branches, and to call `why_left` for each of them.
 #[test]
 fn one_answer_says_what_was_tried_and_why_it_was_left() {
     let folders = Folders::new();
@@ -59,7 +59,7 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(!text.contains("away") && !text.contains(secret), "{text}");
-    // Not every word must occur.
+    // An entry need not contain every word.
     let text = server.text("what_was_tried", json!({"topic": "the zebra crossing"}));
     assert_eq!(
         (fact(&text, "words"), fact(&text, "left")),
@@ -71,7 +71,7 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
         (fact(&text, "left"), fact(&text, "kept")),
         (Some("0"), Some("0"))
     );
-    // The notes come first, and then one hit of each session.
+    // The notes come first, then one hit of each session.
     let text = server.text("search_history", json!({"query": "zebra"}));
     assert!(
         text.contains("\nnote ") && ids(&text, "entry").is_empty(),
@@ -83,7 +83,7 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
         text.find("\nnote ").unwrap() < text.find("\nentry ").unwrap(),
         "{text}"
     );
-    // A cursor named the path of a file.
+    // A cursor once named the path of a file.
     let cursor = fact(&text, "nextCursor").unwrap().to_owned();
     assert!(cursor.parse::<u64>().is_ok(), "{cursor}");
     let mut next = every;
@@ -95,7 +95,7 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
             .all(|id| !ids(&text, "entry").contains(id)),
         "{more}"
     );
-    // All words, and each entry with them.
+    // Every hit, of entries that contain all words.
     let exact = |query: &str| json!({"query": query, "exact": true, "every": true});
     let text = server.text("search_history", exact("zebra unheard"));
     assert_eq!(fact(&text, "hits"), Some("0"), "{text}");
