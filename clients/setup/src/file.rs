@@ -1,4 +1,5 @@
-//! Reads and writes the files of others: only regular ones that this user may write, and whole or not at all.
+//! Reads and writes the files of other programs. A file must be a regular file that this user may write; it is written
+//! completely or not at all.
 
 use crate::refusal::Refusal;
 use rustix::fs::{Access, CWD, Gid, RenameFlags, Uid, access, renameat_with};
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The most bytes of a file that is edited.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The file at a path; `None` if there is none. Refuses links, and files that have several names or may not be written.
+/// The file at a path; `None` if there is none. Refuses links, files with several names, and files that this user may
+/// not write.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Refusal> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -39,7 +41,7 @@ fn check(metadata: &Metadata) -> Result<(), Refusal> {
     Err(Refusal::new(reason))
 }
 
-/// Whether a file can be made in the nearest folder that exists.
+/// Checks that a file can be made below the nearest folder that exists.
 fn check_folder(path: &Path) -> Result<(), Refusal> {
     let folder = path.ancestors().skip(1).find(|above| above.exists());
     let folder = folder.ok_or_else(|| Refusal::new("it has no folder"))?;
@@ -53,7 +55,7 @@ fn check_folder(path: &Path) -> Result<(), Refusal> {
     }
 }
 
-/// Makes the folders above a path, for this user alone. Those that are new are added to `made`, outermost first.
+/// Makes the missing folders above a path, with access for this user only. Adds them to `made`, outermost first.
 pub(crate) fn make_folders(path: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
     let missing = path.ancestors().skip(1).take_while(|above| !above.exists());
     let missing: Vec<&Path> = missing.collect();
@@ -64,8 +66,8 @@ pub(crate) fn make_folders(path: &Path, made: &mut Vec<PathBuf>) -> io::Result<(
     Ok(())
 }
 
-/// Replaces a file that still has the content `before`, with its mode and owner; makes it, for this user alone, if `before`
-/// is `None`.
+/// Replaces a file that still has the content `before`, and keeps its mode and owner. If `before` is `None`, makes the
+/// file, with access for this user only.
 pub(crate) fn write(path: &Path, before: Option<&[u8]>, new: &[u8]) -> Result<(), Refusal> {
     let beside = beside(path);
     let written = write_beside(&beside, before.map(|_| path), new);
@@ -76,7 +78,8 @@ pub(crate) fn write(path: &Path, before: Option<&[u8]>, new: &[u8]) -> Result<()
             None => renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE)
                 .map_err(|error| failed(&error.into())),
         });
-    // The file there now is ours, or the one that was replaced. If an edit could not be put back, it stays there.
+    // The file `beside` is now our new text or the replaced file. It stays if it is the edit of another program that
+    // could not be put back.
     if named.is_ok() || unchanged(&beside, Some(new)).is_ok() {
         let _gone = fs::remove_file(&beside);
     }
@@ -100,8 +103,8 @@ fn write_beside(beside: &Path, old: Option<&Path>, new: &[u8]) -> Result<(), Ref
     file.sync_all().map_err(|error| failed(&error))
 }
 
-/// Replaces a file that has the content `before` with the file `beside`. If another program has changed it since it was
-/// read, its file comes back.
+/// Replaces a file that has the content `before` with the file `beside`. If another program has changed the file since
+/// it was read, the changed file is put back.
 fn replace(path: &Path, beside: &Path, before: &[u8]) -> Result<(), Refusal> {
     match renameat_with(CWD, beside, CWD, path, RenameFlags::EXCHANGE) {
         Ok(()) => {}
@@ -126,7 +129,7 @@ fn kept_beside(beside: &Path) -> Refusal {
     ))
 }
 
-/// Fails if a file is not as it was shown.
+/// Fails if a file no longer has the content that was shown to the user.
 pub(crate) fn unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), Refusal> {
     match read(path)?.as_deref() == before {
         true => Ok(()),
@@ -146,7 +149,8 @@ pub(crate) fn remove(path: &Path, before: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives another name to a file with the content `before`. One that somebody has written since it was read comes back.
+/// Renames a file with the content `before` to `beside`. If another program has changed the file since it was read, the
+/// changed file is put back.
 fn take_away(path: &Path, beside: &Path, before: &[u8]) -> Result<(), Refusal> {
     let rename = |from: &Path, to: &Path| {
         let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
@@ -180,7 +184,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A name that a crash takes away is written by the next setup.
+/// Syncs a folder. An error is ignored: if a crash loses the name of a file, the next setup writes the file again.
 fn sync_folder(path: &Path) {
     let folder = path.parent().map(File::open);
     let _synced = folder.and_then(Result::ok).map(|folder| folder.sync_all());
@@ -194,7 +198,7 @@ fn failed(error: &io::Error) -> Refusal {
 mod tests {
     use super::*;
 
-    /// An edit between the last look and the rename was lost.
+    /// An edit between the last check and the rename was once lost.
     #[test]
     fn an_edit_before_the_rename_is_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::{Value, json};
 
-/// JSON, comments and commas before a closing bracket: what the tools read.
+/// The extensions of JSON that the agents accept: comments, and commas before a closing bracket.
 const FORM: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -32,7 +32,7 @@ const EVENTS: [&str; 6] = [
 /// A hook, in the form that Claude Code, Codex and Gemini CLI share.
 pub(crate) struct Hook {
     pub(crate) event: &'static str,
-    /// The kinds of the event.
+    /// The kinds of the event for which the hook runs.
     pub(crate) matcher: Option<&'static str>,
     /// A command of a shell.
     pub(crate) command: String,
@@ -51,7 +51,7 @@ impl Hook {
     }
 }
 
-/// The text of a file with these hooks alone.
+/// The value of a file that has only these hooks.
 pub(crate) fn hooks(hooks: &[Hook]) -> Value {
     let events = hooks
         .iter()
@@ -59,15 +59,15 @@ pub(crate) fn hooks(hooks: &[Hook]) -> Value {
     json!({"hooks": events.collect::<serde_json::Map<_, _>>()})
 }
 
-/// The pieces that a text has already.
+/// How the piece in a text compares with the piece that setup would write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Missing,
-    /// As it would be written now.
+    /// Setup would write the same piece.
     Same,
-    /// As an earlier setup has written it.
+    /// An earlier setup has written the piece.
     Older,
-    /// As a person has written it.
+    /// A person has written or changed the piece.
     Theirs,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn add_hooks(text: &str, hooks: &[Hook]) -> Result<String, Refusal> {
     })
 }
 
-/// The commands of an event.
+/// The commands of the hooks of one event.
 fn commands(value: &Value, event: &str) -> Vec<String> {
     let groups = value.pointer(&format!("/hooks/{event}"));
     let groups = groups.and_then(Value::as_array).into_iter().flatten();
@@ -101,7 +101,7 @@ fn commands(value: &Value, event: &str) -> Vec<String> {
     commands.map(str::to_owned).collect()
 }
 
-/// Whether a hook has such a command.
+/// Whether the text has a hook whose command is meant.
 pub(crate) fn has_command(text: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
     parse(text).is_ok_and(|value| {
         let mut all = EVENTS.iter().flat_map(|event| commands(&value, event));
@@ -109,7 +109,8 @@ pub(crate) fn has_command(text: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
     })
 }
 
-/// Whether these hooks are there, and no others of ours. `is_ours` knows an older one.
+/// Whether the text has these hooks, and no other hooks of treelined. `is_ours` also recognizes hooks of an earlier
+/// setup.
 pub(crate) fn has_hooks(
     text: &str,
     hooks: &[Hook],
@@ -131,7 +132,7 @@ pub(crate) fn has_hooks(
     })
 }
 
-/// Takes our commands out of hooks, and what is empty then.
+/// Takes the commands of treelined out of the hooks, and then the objects and lists that are empty.
 pub(crate) fn remove_hooks(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, Refusal> {
     let mut expected = parse(text)?;
     if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {
@@ -184,7 +185,7 @@ pub(crate) fn remove_hooks(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result
     })
 }
 
-/// Takes our commands out of the groups of one event. Returns whether a group is gone.
+/// Takes the commands of treelined out of the groups of one event. Returns whether a group was removed.
 fn take_out(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let mut is_gone = false;
     for group in groups.elements() {
@@ -216,7 +217,7 @@ fn is_our_hook(hook: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
     command.is_some_and(is_ours)
 }
 
-/// A server in the object with this name.
+/// Adds a server to the object with this name.
 pub(crate) fn add_server(
     text: &str,
     of: &str,
@@ -250,13 +251,13 @@ pub(crate) fn has_server(
     })
 }
 
-/// Whether the object of this name has the member `name`, in a text that can be parsed.
+/// Whether the text can be parsed and its object `of` has the member `name`.
 pub(crate) fn has_member(text: &str, of: &str, name: &str) -> bool {
     let value = parse(text).unwrap_or_default();
     value.get(of).is_some_and(|of| of.get(name).is_some())
 }
 
-/// Takes a server out, and the object with its name if it is empty then.
+/// Takes a server out of the object with this name, and removes the object if it is then empty.
 pub(crate) fn remove_server(
     text: &str,
     of: &str,
@@ -291,7 +292,7 @@ fn remove_member(value: &mut Value, name: &str) {
     }
 }
 
-/// The value of a text; an empty one is an empty object.
+/// Parses a text. An empty text is an empty object.
 fn parse(text: &str) -> Result<Value, Refusal> {
     let body = text.strip_prefix(BOM).unwrap_or(text);
     let value = parse_to_serde_value::<Value>(body, &FORM)
@@ -305,7 +306,7 @@ fn parse(text: &str) -> Result<Value, Refusal> {
 
 const BOM: char = '\u{feff}';
 
-/// The member at a path, made if it is missing.
+/// The member at a path. Missing members are made; the last one gets the value `last`.
 fn member<'v>(value: &'v mut Value, path: &[&str], last: Value) -> Result<&'v mut Value, Refusal> {
     let mut at = value;
     for (depth, name) in path.iter().enumerate() {
@@ -323,7 +324,7 @@ fn other_form() -> Refusal {
     Refusal::new("it has another form than its tool documents")
 }
 
-/// The text after `edit`, if it then has the expected value.
+/// Applies `edit` to a text. Fails unless the result has the expected value.
 fn edited(
     text: &str,
     expected: &Value,

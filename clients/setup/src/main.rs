@@ -82,13 +82,13 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::this().context("HOME is not set")?;
     let program = match program_of(args, &machine) {
-        // The form of a piece identifies it; the program may be gone.
+        // To remove a piece the program need not exist: the form of a piece identifies it.
         Err(_) if args.remove => Program::new(Path::new("treelined"), None, Vec::new())
             .context("name the program with --daemon")?,
         program => program?,
     };
     let agents: Vec<Agent> = match args.agents.as_slice() {
-        // The pieces of an agent that is gone are taken out too.
+        // Without names, pieces are also removed for agents that are no longer installed.
         [] if args.remove => Agent::ALL.to_vec(),
         [] => Agent::ALL
             .into_iter()
@@ -137,7 +137,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// The program that agents start, by an absolute path: they may have another `PATH`.
+/// The absolute path of the program that agents start. An agent may have another `PATH`, so a name is not enough.
 fn program_of(args: &Args, machine: &Machine) -> anyhow::Result<Program> {
     let named = match &args.program {
         Some(path) if path.components().count() > 1 => std::path::absolute(path).ok(),
@@ -145,7 +145,7 @@ fn program_of(args: &Args, machine: &Machine) -> anyhow::Result<Program> {
         None => machine.find("treelined"),
     };
     let named = named.context("the program `treelined` is neither named nor on the PATH")?;
-    // The name on the `PATH` outlives an update.
+    // The path on the `PATH` stays the same after an update.
     let on_path = machine
         .find("treelined")
         .filter(|found| is_same(found, &named));
@@ -189,7 +189,7 @@ fn preview(steps: &[Step], imports: &[Vec<&str>], is_removal: bool) -> io::Resul
     Ok(())
 }
 
-/// Asks. Without a terminal nobody can answer.
+/// Asks the user for consent. Fails without a terminal, since no one can answer.
 fn is_agreed(args: &Args) -> anyhow::Result<bool> {
     if args.json || !io::stdin().is_terminal() {
         writeln!(
@@ -210,8 +210,8 @@ fn is_agreed(args: &Args) -> anyhow::Result<bool> {
     Ok(is_agreed)
 }
 
-/// Does the steps; returns for each why it failed. The record is written first: it says at the worst what has not happened,
-/// which changes nothing.
+/// Runs the steps; returns for each why it failed. The record is written before the steps. If a step then fails, the
+/// record has a change that was not made, which is harmless.
 fn apply(
     steps: &[Step],
     record: &mut Record,
@@ -231,7 +231,7 @@ fn apply(
             Ok(()) if is_removal => step.note_removed(record),
             Ok(()) => {}
             Err(refusal) => {
-                // The file is as an earlier setup has left it.
+                // The file still has the content that an earlier setup wrote.
                 match earlier.get(&step.path) {
                     Some(change) => record.files.insert(step.path.clone(), change.clone()),
                     None => record.files.remove(&step.path),
@@ -247,7 +247,7 @@ fn apply(
         failures.push(applied.err().map(|refusal| refusal.0));
     }
     if is_removal {
-        // Those that are not empty stay.
+        // Folders that are not empty stay.
         let folders = record.folders.drain(..).rev();
         let mut left: Vec<PathBuf> = folders
             .filter(|folder| std::fs::remove_dir(folder).is_err() && folder.is_dir())
@@ -262,8 +262,8 @@ fn apply(
     Ok(failures)
 }
 
-/// Starts the units that were written, or stops those that are gone, if this user's systemd runs; else they start at the next
-/// login.
+/// Starts the units that were written, or stops the units that were removed, if the systemd of this user runs.
+/// Otherwise units start at the next login.
 fn start_units(machine: &Machine, steps: &[Step], failures: &[Option<String>], is_removal: bool) {
     let Some(systemctl) = machine.find("systemctl") else {
         return;
@@ -289,7 +289,7 @@ fn start_units(machine: &Machine, steps: &[Step], failures: &[Option<String>], i
     let with_names =
         |verb: &str| -> Vec<OsString> { [verb.into()].into_iter().chain(names).collect() };
     match is_removal {
-        // systemd knows a unit that runs also without its file.
+        // systemd also knows a running unit whose file was removed.
         true => {
             call(&with_names("stop"));
             call(&reload);
@@ -301,7 +301,7 @@ fn start_units(machine: &Machine, steps: &[Step], failures: &[Option<String>], i
     }
 }
 
-/// The imports of what is there: of the agents that are named, or of all.
+/// The arguments of the imports: one import for each agent that is named, or one for all agents.
 fn imports(args: &Args) -> Vec<Vec<&'static str>> {
     match args.agents.as_slice() {
         [] => vec![vec!["import"]],
@@ -316,11 +316,11 @@ fn imports(args: &Args) -> Vec<Vec<&'static str>> {
 struct Imported {
     /// The sums of their totals, for `--json`.
     totals: Option<Value>,
-    /// Whether none has failed.
+    /// Whether all imports succeeded.
     is_whole: bool,
 }
 
-/// Imports what is there, and shows it, unless it is for `--json`.
+/// Imports existing conversations. Shows the progress, except with `--json`.
 fn import(args: &Args, program: &Program, imports: &[Vec<&str>]) -> anyhow::Result<Imported> {
     let mut imported = Imported {
         totals: None,
@@ -374,7 +374,7 @@ fn add_totals(imported: &mut Imported, totals: &Map<String, Value>) {
     }
 }
 
-/// Says how it ended, and what to try first. `failures` says of each step why it failed; `None` if nothing was done.
+/// Reports the result and what to try first. `failures` has for each step why it failed; `None` if no step was run.
 fn finish(
     args: &Args,
     steps: &[Step],

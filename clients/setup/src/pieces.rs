@@ -43,9 +43,9 @@ const TIMEOUT: u64 = 10;
 pub(crate) enum Server {
     /// Claude Code's.
     Stdio,
-    /// Gemini CLI's.
+    /// The form of Gemini CLI.
     Plain,
-    /// opencode's.
+    /// The form of opencode.
     Local,
 }
 
@@ -206,7 +206,7 @@ impl Piece {
         }
     }
 
-    /// The lines that setup does not take out of a text, and why; a person may remove them.
+    /// The lines of treelined that setup leaves in a text, and why. A person may remove them.
     pub(crate) fn rest(&self, program: &Program, text: &str) -> Option<(String, String)> {
         let theirs = "somebody has added to it, or written it".to_owned();
         match self {
@@ -292,7 +292,7 @@ fn is_our_hook(program: &Program) -> impl Fn(&str) -> bool {
     }
 }
 
-/// Whether a server has one of our forms, and nothing that a person has added.
+/// Whether a server has one of the forms that setup writes, without additions of a person.
 fn is_server(found: &Value) -> bool {
     let words = |value: &Value| {
         let words = value.as_array()?.iter();

@@ -1,4 +1,4 @@
-//! The plan: each file before and after, and the steps that are left to a person.
+//! The plan: the text of each file before and after, and the steps that a person must do.
 
 use crate::agent::Agent;
 use crate::file;
@@ -20,10 +20,10 @@ pub(crate) struct Step {
 }
 
 pub(crate) enum What {
-    /// Nothing is to be done.
+    /// The step changes nothing.
     Nothing,
-    /// The file gets another text. `before` is its present one, `base` the one before any setup, `None` without a file;
-    /// the file is removed if `after` is `None`.
+    /// The file gets another text. `before` is its present text, and `base` its text before any setup; both are `None`
+    /// if there was no file. The file is removed if `after` is `None`.
     Edit {
         before: Option<String>,
         base: Option<String>,
@@ -33,13 +33,13 @@ pub(crate) enum What {
     Link(PathBuf),
     /// The link is removed.
     Unlink(PathBuf),
-    /// Nothing is changed, for this reason; a person adds these lines, or removes them.
+    /// Setup cannot change the file, for this reason. A person adds these lines, or removes them.
     Manual { reason: String, lines: String },
-    /// A step for a person beside the others.
+    /// A step for a person in addition to the other steps.
     Advice { reason: String, lines: String },
 }
 
-/// The steps that add what is missing.
+/// The steps that add the missing pieces.
 pub(crate) fn adding(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
     let steps = targets.iter().flat_map(|target| {
         let what = match &target.piece {
@@ -53,7 +53,7 @@ pub(crate) fn adding(targets: &[Target], program: &Program, record: &Record) -> 
     steps.collect()
 }
 
-/// The steps that take away what was added.
+/// The steps that remove the pieces that setup has added.
 pub(crate) fn removing(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
     let steps = targets.iter().flat_map(|target| {
         let what = match &target.piece {
@@ -72,7 +72,8 @@ pub(crate) fn removing(targets: &[Target], program: &Program, record: &Record) -
     steps
 }
 
-/// The same for files that were changed when a variable named another place, or before there was another file.
+/// The steps that remove pieces from files in other places: files that were written when a variable named another
+/// folder, or before another file was used.
 fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
     let mut steps = Vec::new();
     for (path, change) in &record.files {
@@ -89,7 +90,7 @@ fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) ->
         let lines = || change.inserted();
         let rest = |text: &str| pieces.iter().find_map(|piece| piece.rest(program, text));
         steps.extend(with_advice(change.agent, path, what, lines, rest));
-        // The link to a unit beside it.
+        // The link that enables a unit is in a folder beside the unit.
         if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
             let (path, to) = program::wants(folder, name);
             let what = unlink(&path, &to);
@@ -100,7 +101,7 @@ fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) ->
     steps
 }
 
-/// The form of a file by its name.
+/// The extension of a file's name, which tells its format.
 fn kind(path: &Path) -> Option<&OsStr> {
     path.extension().map(|ending| match ending == "jsonc" {
         true => OsStr::new("json"),
@@ -108,7 +109,7 @@ fn kind(path: &Path) -> Option<&OsStr> {
     })
 }
 
-/// A step, and what a person may do when it is done. `lines` are for a person who does it all.
+/// A step, followed by the step that a person may do after it. `lines` are for a person who does all steps by hand.
 fn with_advice(
     agent: Agent,
     path: &Path,
@@ -150,7 +151,7 @@ fn add(target: &Target, program: &Program, record: &Record) -> Result<What, Refu
     let base = match presence {
         Presence::Same | Presence::Theirs => return Ok(What::Nothing),
         Presence::Missing => before.clone(),
-        // The pieces of an earlier setup go first.
+        // The pieces of an earlier setup are removed first.
         Presence::Older => match undone(target, record, now) {
             Some(base) => base,
             None => piece.remove(program, now)?,
@@ -193,7 +194,7 @@ fn remove(
             after,
         });
     }
-    // A program of another name, which the record alone knows.
+    // Only the record knows the commands of a program that has another name.
     let left = change.filter(|change| change.is_in(&before));
     Ok(left.map_or(What::Nothing, |change| What::Manual {
         reason: "it has changed since".to_owned(),
@@ -201,7 +202,7 @@ fn remove(
     }))
 }
 
-/// The text before setup, if nothing else has changed since; `None` in it if there was no file.
+/// The text before setup, if nothing else has changed in the file. The inner `None`: there was no file.
 fn undone(target: &Target, record: &Record, now: &str) -> Option<Option<String>> {
     let change = record.files.get(&target.path)?;
     change.undone(now)
@@ -236,7 +237,7 @@ fn unlink(path: &Path, to: &Path) -> What {
 }
 
 impl Step {
-    /// Whether it changes something.
+    /// Whether the step changes something.
     pub(crate) fn is_change(&self) -> bool {
         !matches!(
             self.what,
@@ -244,7 +245,7 @@ impl Step {
         )
     }
 
-    /// Whether its file is a unit of systemd.
+    /// Whether the file of the step is a unit of systemd.
     pub(crate) fn is_unit(&self) -> bool {
         let is_file = matches!(self.what, What::Edit { .. });
         is_file
@@ -254,7 +255,7 @@ impl Step {
                 .is_some_and(|ending| ending == "service")
     }
 
-    /// Notes in the record what the step will have added.
+    /// Writes into the record what the step will add.
     pub(crate) fn note(&self, record: &mut Record) {
         if let What::Edit { base, after, .. } = &self.what {
             match after {
@@ -269,14 +270,14 @@ impl Step {
         }
     }
 
-    /// Notes in the record that the file has nothing of ours, be it by hand.
+    /// Writes into the record that the file has no pieces of treelined, even if a person has removed them.
     pub(crate) fn note_removed(&self, record: &mut Record) {
         if !matches!(self.what, What::Manual { .. } | What::Advice { .. }) {
             record.files.remove(&self.path);
         }
     }
 
-    /// Does it. Adds the folders that it makes to `made`, also if it fails.
+    /// Runs the step. Adds the folders that it makes to `made`, even if it fails.
     pub(crate) fn apply(&self, made: &mut Vec<PathBuf>) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| Refusal::new(error.to_string());
         if let What::Edit { after: Some(_), .. } | What::Link(_) = &self.what {
@@ -304,11 +305,11 @@ impl Step {
 mod tests {
     use super::*;
 
-    /// Folders that were made for a file that then could not be written belonged to nobody, and stayed.
+    /// Folders made for a file that could not be written were once in no record, and so stayed for ever.
     #[test]
     fn the_folders_of_a_failed_step_are_known() {
         let folder = tempfile::tempdir().unwrap();
-        // The name of the file beside it is too long.
+        // The name of the temporary file beside it is too long.
         let step = Step {
             agent: Agent::Pi,
             path: folder.path().join("a").join("b".repeat(250)),

@@ -1,4 +1,4 @@
-//! The program that agents start, and the texts of ours that name it.
+//! The program that agents start, and the texts of treelined that name it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ const NAME: &str = "treelined";
 pub(crate) struct Program {
     path: String,
     options: Vec<String>,
-    /// The variables that units get, with their values.
+    /// The variables that a unit sets, with their values.
     environment: Vec<(String, String)>,
 }
 
 impl Program {
-    /// `path` is absolute, `session_dir` the session directory if it is not the usual one, `environment` what a unit does not
-    /// inherit. `None` if one of them cannot be written in a text: it is not Unicode, or has control characters.
+    /// `path` is absolute. `session_dir` is the session directory if it is not the default. `environment` has the
+    /// variables that a unit does not inherit. `None` if one of these is not Unicode or has control characters, since a
+    /// configuration file cannot hold it.
     pub(crate) fn new(
         path: &Path,
         session_dir: Option<&Path>,
@@ -63,12 +64,12 @@ impl Program {
         self.arguments(&["mcp"])
     }
 
-    /// The hook of an agent as a command of a shell.
+    /// The hook of an agent as a command line of a shell.
     pub(crate) fn hook_command(&self, agent: &str) -> String {
         self.command(self.hook(agent))
     }
 
-    /// The hook that recalls earlier conversations as a command of a shell.
+    /// The hook that recalls earlier conversations, as a command line of a shell.
     pub(crate) fn recall_command(&self) -> String {
         self.command(self.arguments(&RECALL))
     }
@@ -171,26 +172,27 @@ pub(crate) fn is_hook(program: &str, arguments: &[String], agent: &str) -> bool 
     is_program(program) && has_form(arguments, &["import", "--hook", agent])
 }
 
-/// As [`is_hook`], of a command of a shell, in which nothing else stands.
+/// Like [`is_hook`], for a command line of a shell, which must contain nothing else.
 pub(crate) fn is_hook_command(command: &str, agent: &str) -> bool {
     let words = shell_words(command).unwrap_or_default();
     let split = words.split_first();
     split.is_some_and(|(program, arguments)| is_hook(program, arguments, agent))
 }
 
-/// Whether a command of a shell is our recall: the program, any session directory, and nothing else.
+/// Whether a command line of a shell is a recall of treelined: the program, optionally a session directory, and nothing
+/// else.
 pub(crate) fn is_recall_command(command: &str) -> bool {
     let words = shell_words(command).unwrap_or_default();
     let split = words.split_first();
     split.is_some_and(|(program, arguments)| is_program(program) && has_form(arguments, &RECALL))
 }
 
-/// Whether a server is ours: the program, any session directory, and `mcp` alone.
+/// Whether a server is a server of treelined: the program, optionally a session directory, and only `mcp`.
 pub(crate) fn is_server(program: &str, arguments: &[String]) -> bool {
     is_program(program) && has_form(arguments, &["mcp"])
 }
 
-/// Whether arguments are these, after a session directory or nothing.
+/// Whether the arguments are `end`, optionally after a session directory.
 fn has_form(arguments: &[String], end: &[&str]) -> bool {
     let rest = match arguments {
         [option, _, rest @ ..] if option == "--session-dir" => rest,
@@ -204,13 +206,13 @@ fn is_program(path: &str) -> bool {
     name.file_name().is_some_and(|name| name == NAME)
 }
 
-/// Text that every configuration can hold.
+/// The text, if every format of configuration can hold it.
 fn plain(text: &OsStr) -> Option<String> {
     let text = text.to_str()?;
     (!text.contains(char::is_control)).then(|| text.to_owned())
 }
 
-/// The words of a command as [`quoted`] writes them; `None` for anything else that a shell understands.
+/// The words of a command that [`quoted`] has written; `None` if the command has other syntax of a shell.
 fn shell_words(command: &str) -> Option<Vec<String>> {
     let mut words = vec![String::new()];
     let mut rest = command;
@@ -245,7 +247,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&byte)
 }
 
-/// A word of a shell.
+/// The text quoted as one word of a shell.
 fn quoted(word: &str) -> String {
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),
@@ -253,13 +255,13 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The link by which systemd starts a unit of this folder, and where it leads.
+/// The link by which systemd starts a unit of this folder, and the target of the link.
 pub(crate) fn wants(units: &Path, name: &OsStr) -> (PathBuf, PathBuf) {
     let link = units.join("default.target.wants").join(name);
     (link, Path::new("..").join(name))
 }
 
-/// A word of a unit, in which a `%` is one.
+/// The text as one word of a unit, in which `%` has no special meaning.
 fn unit_word(word: &str) -> String {
     let word = word.replace('\\', "\\\\").replace('"', "\\\"");
     let word = word.replace('%', "%%");
@@ -273,7 +275,7 @@ fn unit_word(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A command of a person that ends with ours was replaced by it, and removed with it.
+    /// A person's command that ended with ours was once replaced by ours, and removed with it.
     #[test]
     fn only_a_command_of_its_own_is_ours() {
         for command in [
@@ -301,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A unit has another environment: it looked in the usual places.
+    /// A unit does not have the environment of the user, so it once looked in the default folders.
     #[test]
     fn a_unit_has_what_it_does_not_inherit() {
         let environment = vec![("GOOSE_PATH_ROOT", OsString::from("/my $data/100%"))];
@@ -312,13 +314,13 @@ mod tests {
             unit.contains("\nEnvironment=\"GOOSE_PATH_ROOT=/my $data/100%%\"\n"),
             "{unit}"
         );
-        // The name of a program has no variables, its arguments have.
+        // systemd expands variables in arguments, but not in the name of a program.
         let command =
             "\nExecStart=/$x/treelined --session-dir \"/a $$b\" import --watch --from goose\n";
         assert!(unit.contains(command), "{unit}");
     }
 
-    /// A line feed in a path began another line of the unit.
+    /// A line feed in a path once began another line of the unit.
     #[test]
     fn control_characters_are_refused() {
         assert!(Program::new(Path::new("/a\nb/treelined"), None, Vec::new()).is_none());

@@ -1,5 +1,6 @@
-//! The changes of setup, so that they can be taken back byte for byte: `setup.json` in treelined's folder for state. It has
-//! no copy of a file, which may hold keys: only what was put in, and what that replaced.
+//! Records the changes of setup in `setup.json`, in treelined's folder for state, so that they can be undone byte for
+//! byte. The record never has a copy of a whole file, which may contain keys: it has only the inserted text, and the
+//! text that it replaced.
 
 use crate::agent::Agent;
 use crate::file;
@@ -26,18 +27,18 @@ pub(crate) struct Record {
 pub(crate) struct Change {
     /// The agent whose file it is.
     pub(crate) agent: Agent,
-    /// Whether the file was there before.
+    /// Whether the file existed before the change.
     existed: bool,
     /// SHA-256 of the file after the change, in hexadecimal digits.
     after: String,
-    /// The differences, in the order of the file.
+    /// The differences, in the order of their positions.
     hunks: Vec<Hunk>,
 }
 
-/// One place of a change.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hunk {
-    /// Where it is in the file after the change, in bytes.
+    /// The position in the file after the change, in bytes.
     at: usize,
     removed: String,
     inserted: String,
@@ -65,7 +66,7 @@ impl Change {
         }
     }
 
-    /// The text before the change, if the file is as the change left it: `None` in it if there was no file.
+    /// The text before the change, if the file is still as the change left it. The inner `None`: there was no file.
     pub(crate) fn undone(&self, now: &str) -> Option<Option<String>> {
         if hash(now.as_bytes()) != self.after {
             return None;
@@ -82,13 +83,13 @@ impl Change {
         Some(self.existed.then_some(before))
     }
 
-    /// The texts that were put in.
+    /// The inserted texts.
     pub(crate) fn inserted(&self) -> String {
         let inserted = self.hunks.iter().map(|hunk| hunk.inserted.as_str());
         inserted.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether a file that has changed since still has the longest of them.
+    /// Whether the file, which has changed since, still contains the longest inserted text.
     pub(crate) fn is_in(&self, now: &str) -> bool {
         let inserted = self.hunks.iter().map(|hunk| hunk.inserted.trim());
         let longest = inserted.max_by_key(|text| text.len()).unwrap_or_default();
@@ -97,7 +98,7 @@ impl Change {
 }
 
 impl Hunk {
-    /// Without what both texts begin and end with.
+    /// The difference of two texts, without their common beginning and end.
     fn between(at: usize, old: &str, new: &str) -> Self {
         let pairs = old.chars().zip(new.chars());
         let same = pairs.take_while(|(a, b)| a == b);
@@ -115,7 +116,8 @@ impl Hunk {
     }
 }
 
-/// The pieces that are compared: parts of lines, so that a file of one line is not one of them.
+/// The parts of a text that are compared: parts of lines, so that a file that consists of one long line is not one
+/// difference.
 fn pieces(text: &str) -> Vec<&str> {
     text.split_inclusive(['\n', ',', '{', '}', '[', ']'])
         .collect()
@@ -131,7 +133,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 impl Record {
-    /// The record; empty if there is none.
+    /// Reads the record; it is empty if the file does not exist.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         match std::fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).with_context(|| {
@@ -143,7 +145,7 @@ impl Record {
         }
     }
 
-    /// Writes it, or removes it, with the folders made for it, if it says nothing else.
+    /// Writes the record. If the record is empty, removes its file and the folders that were made for it.
     pub(crate) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
         let failed =
             |refusal: crate::refusal::Refusal| anyhow!("{}: {}", path.display(), refusal.0);
@@ -153,7 +155,7 @@ impl Record {
             if let Some(before) = before {
                 file::remove(path, &before).map_err(failed)?;
             }
-            // Those that others use too stay.
+            // Folders that other programs use too stay.
             let mut folders = self.folders.iter().rev();
             let _left = folders.try_for_each(std::fs::remove_dir);
             return Ok(());
@@ -194,7 +196,8 @@ mod tests {
         }
     }
 
-    /// One middle piece reached from the first place that was changed to the last, with every key between them.
+    /// A change at the first and the last place of a file was once recorded as one difference, with every key in
+    /// between.
     #[test]
     fn what_stands_between_two_places_is_not_kept() {
         for (before, after) in [

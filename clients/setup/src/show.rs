@@ -6,16 +6,16 @@ use similar::TextDiff;
 use treelined_redact::unseen::is_control;
 use treelined_redact::{KnownValues, Redactor, secret_variables};
 
-/// The lines of a file that are shown around a change.
+/// The number of unchanged lines that are shown around a change.
 const AROUND: usize = 2;
 /// The most characters of a line that are shown.
 const LONG: usize = 600;
-/// In a longer line, the characters that are shown before and after a change.
+/// In a longer line, the number of characters that are shown before and after a change.
 const BESIDE: usize = 40;
 /// The part of the step that the user does by hand after the other changes are removed.
 const REMOVE: &str = ". Remove by hand, if it has them";
 
-/// One step as text; empty if there is nothing to say.
+/// One step as text; empty if there is nothing to show.
 pub(crate) fn text(step: &Step, is_removal: bool) -> String {
     let path = safe(&step.path.display().to_string());
     let by_hand = |reason: &str, what: &str, lines: &str| {
@@ -78,7 +78,7 @@ pub(crate) fn json(step: &Step, outcome: Option<&str>) -> Value {
     row
 }
 
-/// The difference, without secrets, with `around` unchanged lines on each side. Long lines are cut.
+/// The difference with its secrets replaced, and with `around` unchanged lines on each side. Long lines are cut.
 fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) -> String {
     // A text that cannot be searched for secrets is not shown.
     let Ok(redactor) = Redactor::new(true, None) else {
@@ -99,18 +99,18 @@ fn diff(path: &str, before: Option<&str>, after: Option<&str>, around: usize) ->
         .missing_newline_hint(false)
         .header(names.0, names.1)
         .to_string();
-    // Before a cut, which a secret is not known after.
+    // Secrets are replaced before lines are cut: a part of a secret is not recognized.
     let shown = redactor.text(&shown, &mut |_, _| {});
     safe(&cut(&shown))
 }
 
-/// A difference whose long lines are cut to the part that has changed.
+/// The difference, with each long line cut to the part that has changed.
 fn cut(diff: &str) -> String {
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
     let mut out = String::new();
     let mut rest = lines.as_slice();
     while let Some(line) = rest.first() {
-        // A run of removed lines, and the run of lines that replace them.
+        // Some removed lines, followed by the lines that replace them.
         let run = |sign: char, lines: &[&str]| {
             let lines = lines.iter().take_while(|line| line.starts_with(sign));
             lines.count()
@@ -134,8 +134,8 @@ fn cut(diff: &str) -> String {
     out
 }
 
-/// Cuts a long line, which has its sign. The start that it shares with `first` and the end that it shares with `last`
-/// are left out, except for some characters beside the change.
+/// Cuts a long line, whose first character is its sign. Leaves out the start that it shares with `first` and the end
+/// that it shares with `last`, except for some characters beside the change.
 fn cut_line(line: &str, first: Option<&str>, last: Option<&str>) -> String {
     let chars_of = |line: &str| -> Vec<char> {
         let line = line.trim_end_matches(['\r', '\n']);
@@ -163,7 +163,7 @@ fn cut_line(line: &str, first: Option<&str>, last: Option<&str>) -> String {
     format!("{sign}{before}{shown}{behind}\n")
 }
 
-/// Text that a terminal shows and does not obey.
+/// The text without characters that a terminal obeys instead of showing them.
 pub(crate) fn safe(text: &str) -> String {
     let shown = text
         .chars()

@@ -1,4 +1,4 @@
-//! The files in which each agent gets its pieces.
+//! The files into which setup puts its pieces, for each agent.
 
 use crate::agent::Agent;
 use crate::pieces::{Piece, Server};
@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// The variables that say where agents keep their sessions and treelined its own. A user unit does not inherit them.
+/// The variables that say where agents and treelined keep their sessions. A user unit does not inherit them.
 const VARIABLES: [&str; 5] = [
     "GEMINI_CLI_HOME",
     "GOOSE_PATH_ROOT",
@@ -16,7 +16,7 @@ const VARIABLES: [&str; 5] = [
     "XDG_DATA_HOME",
 ];
 
-/// The environment.
+/// The environment of this machine.
 pub(crate) struct Machine {
     pub(crate) home: PathBuf,
     /// Looks up a variable.
@@ -52,13 +52,13 @@ impl Machine {
         self.absolute("XDG_CONFIG_HOME", ".config")
     }
 
-    /// The record of what setup has changed.
+    /// The path of the record of changes.
     pub(crate) fn record(&self) -> PathBuf {
         let state = self.absolute("XDG_STATE_HOME", ".local/state");
         state.join("treelined/setup.json")
     }
 
-    /// The variables of a unit that are set.
+    /// The variables that a unit needs and that are set, with their values.
     pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
         let variables = VARIABLES.into_iter();
         variables
@@ -66,7 +66,8 @@ impl Machine {
             .collect()
     }
 
-    /// The program of this name on the `PATH`. A relative folder there is another one for each working directory.
+    /// The program of this name on the `PATH`. Relative folders of the `PATH` are skipped: they mean another folder in
+    /// each working directory.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let path = (self.variable)("PATH")?;
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
@@ -83,12 +84,12 @@ impl Agent {
         }
     }
 
-    /// Whether it is on this machine: its folder or its program.
+    /// Whether the agent is on this machine: its folder or its program exists.
     pub(crate) fn is_here(self, machine: &Machine) -> bool {
         self.folder(machine).is_dir() || machine.find(self.program()).is_some()
     }
 
-    /// The folder of its configuration.
+    /// The folder of the agent's configuration.
     fn folder(self, machine: &Machine) -> PathBuf {
         match self {
             Self::ClaudeCode => machine.folder("CLAUDE_CONFIG_DIR", ".claude"),
@@ -106,7 +107,7 @@ impl Agent {
         }
     }
 
-    /// The pieces that it gets, and their places; `recalls`: also the hooks that recall.
+    /// The pieces for the agent, by their files. With `recalls`, the hooks that recall are included.
     pub(crate) fn targets(
         self,
         machine: &Machine,
@@ -135,7 +136,7 @@ impl Agent {
         };
         match self {
             Self::ClaudeCode => {
-                // Beside the folder, or in the one that the variable names.
+                // The file is beside the default folder, or in the folder that the variable names.
                 let own = match (machine.variable)("CLAUDE_CONFIG_DIR") {
                     Some(folder) => PathBuf::from(folder).join(".claude.json"),
                     None => machine.home.join(".claude.json"),

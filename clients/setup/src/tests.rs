@@ -1,4 +1,4 @@
-//! The edits: added and taken out again, over many made files.
+//! Tests of the edits: pieces are added to many generated files and taken out again.
 
 use crate::agent::Agent;
 use crate::json::Presence;
@@ -71,7 +71,7 @@ fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
         "{}",
         &added
     );
-    // Comments and everything else stay, in order: what was there is a subsequence.
+    // Comments and all other text stay in order: the old text is a subsequence of the new one.
     let mut rest = added.chars();
     for char in text.chars() {
         prop_assert!(rest.any(|found| found == char), "{text:?} became {added:?}");
@@ -85,10 +85,10 @@ fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
     if text.contains("\r\n") && !text.replace("\r\n", "").contains('\n') {
         prop_assert!(!added.replace("\r\n", "").contains('\n'), "{added:?}");
     }
-    // To the byte, by the record.
+    // With the record, the old text is restored byte for byte.
     let change = Change::between(Agent::Codex, Some(text), &added);
     prop_assert_eq!(change.undone(&added), Some(Some(text.to_owned())));
-    // Without the record: another setup has nothing to take out then, and what is added again is the same.
+    // Without the record, a second removal finds nothing, and adding again gives the same text.
     let removed = piece.remove(&program, &added).unwrap().unwrap();
     prop_assert_eq!(
         piece.presence(&program, &removed),
@@ -100,7 +100,7 @@ fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
         piece.remove(&program, &removed).unwrap(),
         Some(removed.clone())
     );
-    // An earlier setup's is replaced.
+    // The piece of an earlier setup is replaced.
     let older = piece.add(&other_program(), text).unwrap();
     prop_assert_eq!(
         piece.presence(&program, &older),
@@ -110,7 +110,7 @@ fn check(piece: &Piece, text: &str) -> Result<bool, TestCaseError> {
     );
     let without = piece.remove(&program, &older).unwrap().unwrap();
     prop_assert_eq!(piece.presence(&program, &without), Ok(Presence::Missing));
-    // Its content is as before, whatever its form.
+    // The content is the same as before. The layout may differ.
     for taken_out in [&removed, &without] {
         prop_assert_eq!(said(piece, taken_out), said(piece, text), "{}", taken_out);
     }
@@ -236,7 +236,7 @@ fn toml_text() -> impl Strategy<Value = String> {
     )
 }
 
-/// The content of a text, without empty values: an empty object goes with the last of ours in it.
+/// The content of a text without empty values: removing our last member also removes the object around it.
 fn said(piece: &Piece, text: &str) -> Value {
     let text = text.trim_start_matches('\u{feff}');
     let mut value: Value = match piece {
@@ -271,8 +271,8 @@ fn said(piece: &Piece, text: &str) -> Value {
     }
 }
 
-/// Checks many texts with the pieces. At least `accepted` times one is put into a text: a piece that is refused everywhere
-/// would pass too.
+/// Checks many texts with the pieces. A piece must be accepted by at least `accepted` texts: a piece that every text
+/// refuses would pass the checks too.
 fn check_all(texts: impl Strategy<Value = String>, pieces: &[Piece], accepted: u32) {
     let mut runner = TestRunner::new(ProptestConfig {
         cases: 300,
@@ -303,7 +303,7 @@ fn toml_is_as_before_when_it_is_taken_out() {
     check_all(toml_text(), &[Piece::Codex], 60);
 }
 
-/// Anything at all: it is edited right, or not at all.
+/// Any text at all is edited correctly, or refused.
 #[test]
 fn no_text_makes_an_edit_fail() {
     let pieces = json_pieces().into_iter().chain([Piece::Codex]);
@@ -311,7 +311,8 @@ fn no_text_makes_an_edit_fail() {
     check_all("[\\[\\]{}\",:=#/* \nhoksmcp\u{feff}.]{0,40}", &pieces, 10);
 }
 
-/// The usual file: the structural removal gives the same bytes too, when something else has changed since.
+/// For usual files, removing a piece by its structure restores the same bytes, even if something else has changed
+/// since.
 #[test]
 fn usual_files_are_as_before_without_the_record() {
     let usual = [
@@ -354,7 +355,7 @@ fn hooks_of_others_stay() {
         added.contains("say done") && added.contains("// loud"),
         "{added}"
     );
-    // A person puts ours into a group of theirs.
+    // A person has put our hook into one of their own groups.
     let mixed = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"/usr/bin/treelined import --hook claude-code"}]}]}}"#;
     let removed = HOOKS.remove(&program(), mixed).unwrap().unwrap();
     assert_eq!(
@@ -497,7 +498,7 @@ fn what_is_not_understood_is_refused() {
     }
 }
 
-/// A path with a quote or a blank broke the command.
+/// A quote or a blank in the path once broke the command.
 #[test]
 fn words_are_quoted() {
     let program = Program::new(Path::new("/a b/it's 100%/treelined"), None, Vec::new()).unwrap();

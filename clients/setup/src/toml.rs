@@ -1,5 +1,5 @@
-//! Adds to Codex's configuration, and takes out again. The parser says where; the text is inserted as it is, since an editor
-//! that writes the whole document would change its line ends.
+//! Adds pieces to the configuration of Codex, and takes them out again. The parser gives the positions, and the text is
+//! inserted there: an editor that writes the whole document would change its line ends.
 
 use crate::json::Presence;
 use crate::refusal::Refusal;
@@ -10,17 +10,17 @@ const NOTIFY: &str = "notify";
 const SERVERS: &str = "mcp_servers";
 const BOM: char = '\u{feff}';
 
-/// The pieces of Codex.
+/// The pieces in the configuration of Codex.
 pub(crate) struct Codex {
     /// The program that Codex starts at the end of a turn, with its arguments.
     pub(crate) notify: Vec<String>,
     /// The name of the MCP server.
     pub(crate) server: String,
-    /// Its program, and its arguments.
+    /// The program of the server, and its arguments.
     pub(crate) command: (String, Vec<String>),
-    /// Whether a program of `notify`, with its arguments, is that of an earlier setup.
+    /// Whether a program in `notify`, with its arguments, was written by an earlier setup.
     pub(crate) is_our_line: fn(&str, &[String]) -> bool,
-    /// The same of a server.
+    /// Whether a server, with its arguments, was written by an earlier setup.
     pub(crate) is_our_server: fn(&str, &[String]) -> bool,
 }
 
@@ -64,27 +64,27 @@ impl Codex {
         use Presence::{Missing, Older, Same, Theirs};
         Ok(match (notify, server) {
             (Some(Same | Theirs), Some(Same | Theirs)) => Same,
-            // One of the two has been added: with the other one anew.
+            // One of the two pieces is old or missing. Both are written again.
             (Some(Older | Same), _) | (_, Some(Older | Same)) => Older,
             _ => Missing,
         })
     }
 
-    /// Whether Codex starts another program at the end of a turn. It knows only one.
+    /// Whether Codex starts a program of another tool at the end of a turn. Codex can have only one such program.
     pub(crate) fn has_another_notify(&self, text: &str) -> bool {
         let value = value(without_bom(text).1).unwrap_or_default();
         let is_ours = |found| words(found).is_some_and(|words| self.is_our_line(&words));
         value.get(NOTIFY).is_some_and(|found| !is_ours(found))
     }
 
-    /// Whether there is a server of this name, in a text that can be parsed.
+    /// Whether the text can be parsed and has a server of this name.
     pub(crate) fn has_server(&self, text: &str) -> bool {
         let value = value(without_bom(text).1).unwrap_or_default();
         let servers = value.get(SERVERS);
         servers.is_some_and(|servers| servers.get(&self.server).is_some())
     }
 
-    /// The text with what is missing in it.
+    /// The text with the missing pieces added.
     pub(crate) fn add(&self, text: &str) -> Result<String, Refusal> {
         let (bom, text) = without_bom(text);
         let mut expected = value(text)?;
@@ -113,7 +113,7 @@ impl Codex {
         Ok(format!("{bom}{}", checked(new, &expected)?))
     }
 
-    /// The text without our lines.
+    /// The text without the pieces of treelined.
     pub(crate) fn remove(&self, text: &str) -> Result<String, Refusal> {
         let (bom, text) = without_bom(text);
         let mut expected = value(text)?;
@@ -138,7 +138,7 @@ impl Codex {
             if let Some(servers) = expected.get_mut(SERVERS) {
                 remove_member(servers, &self.server);
                 let is_empty = servers.as_object().is_some_and(serde_json::Map::is_empty);
-                // A header of its own keeps it.
+                // A table with its own header stays, even if it is empty.
                 if is_empty && value(&new)?.get(SERVERS).is_none() {
                     remove_member(&mut expected, SERVERS);
                 }
@@ -168,7 +168,7 @@ impl Codex {
     }
 }
 
-/// The text without a table: its header, and the lines of what we write into it. Comments after them stay.
+/// The text without a table: without its header and the lines that setup writes into it. Comments after them stay.
 fn without_table(text: &str, header: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = lines.iter().position(|line| {
@@ -182,7 +182,7 @@ fn without_table(text: &str, header: &str) -> Option<String> {
     };
     let count = lines.iter().skip(first + 1).take_while(is_ours).count();
     let is_blank = |at: usize| lines.get(at).is_some_and(|line| line.trim().is_empty());
-    // The blank line that was put before it.
+    // Setup also added the blank line before the table.
     let before = first
         .checked_sub(1)
         .filter(|at| is_blank(*at))
@@ -200,7 +200,7 @@ fn without_table(text: &str, header: &str) -> Option<String> {
     Some(kept)
 }
 
-/// The end of a line whose last value ends at `at`: the comment after it, or the beginning of the next line.
+/// The end of a line whose last value ends at `at`: the start of a comment after the value, or of the next line.
 fn end_of_ours(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let comment = rest.trim_start_matches([' ', '\t']);
@@ -210,13 +210,14 @@ fn end_of_ours(text: &str, at: usize) -> usize {
     }
 }
 
-/// The end of the last line of the document's own keys, before the first table; the beginning if it has none.
+/// The end of the last line of top-level keys, before the first table; the beginning of the text if there are no such
+/// keys.
 fn end_of_root(text: &str) -> Result<usize, Refusal> {
     let document = parsed(text)?;
     Ok(last_end(&document).map_or(0, |end| line_end(text, end)))
 }
 
-/// The end of the last value in a table that stands before all headers.
+/// The end of the last value in a table that is before all headers.
 fn last_end(table: &Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
@@ -232,7 +233,7 @@ fn line_end(text: &str, at: usize) -> usize {
     rest.find('\n').map_or(text.len(), |line| at + line + 1)
 }
 
-/// A line to be inserted at `at`.
+/// A line, with the line ends that it needs to be inserted at `at`.
 fn lines_at(text: &str, at: usize, line: &str, newline: &str) -> String {
     let before = text.get(..at).unwrap_or_default();
     match before.is_empty() || before.ends_with('\n') {
@@ -241,7 +242,7 @@ fn lines_at(text: &str, at: usize, line: &str, newline: &str) -> String {
     }
 }
 
-/// The mark at the beginning of a text, and the rest.
+/// The byte order mark at the beginning of a text, if there is one, and the rest.
 fn without_bom(text: &str) -> (&str, &str) {
     match text.strip_prefix(BOM) {
         Some(rest) => ("\u{feff}", rest),

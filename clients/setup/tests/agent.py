@@ -1,7 +1,8 @@
-"""Real agents, offline, that treelined-setup has set up: the turn is in the tree within two seconds of its end, in the best of
-three attempts, the model hears of the tools of the MCP server, and afterwards everything is taken out again.
+"""Runs real agents, offline, after treelined-setup has set them up. In the best of three attempts a turn is in the tree
+within two seconds of its end. The model gets the tools of the MCP server. At the end treelined-setup removes everything.
 
-The arguments are the daemon, beside which is treelined-setup, the folder of the installed agents, and the names of agents.
+The arguments are the daemon (treelined-setup must be beside it), the folder of the installed agents, and the names of
+agents.
 """
 
 import importlib
@@ -20,8 +21,8 @@ from model import Model, answer  # noqa: E402
 DAEMON, INSTALLED, *NAMES = sys.argv[1:]
 DAEMON, INSTALLED = Path(DAEMON).resolve(), Path(INSTALLED)
 PROMPT = "Prompt of the hook"
-# Longest time for the whole conversation, and from the end of a turn to the tree, in seconds. The machine has other work, so
-# that the least time of several attempts counts.
+# The time limit of the whole conversation, the most seconds from the end of a turn until it is in the tree, and the
+# number of attempts. The fastest attempt counts, since the machine may be busy.
 PATIENCE, LIVE, ATTEMPTS = 120, 2, 3
 
 
@@ -40,9 +41,9 @@ def opencode(folder, url):
     configuration.write_text(json.dumps(importlib.import_module("opencode").settings(url)))
     unwanted = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"]
     environment = {f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted}
-    # It waits for a package of types that it installs for plugins.
+    # opencode waits for a package of types that it installs for plugins.
     environment |= {"npm_config_offline": "true", "npm_config_registry": "http://127.0.0.1:9/"}
-    # It puts an argument that has blanks into quotation marks.
+    # opencode puts an argument that has blanks into quotation marks.
     command = [INSTALLED / "opencode/bin/opencode", "run", "--model", "stub/stub-1", *PROMPT.split(" ")]
     return configuration, command, environment
 
@@ -70,7 +71,7 @@ class Tree(threading.Thread):
     def _has_answer(self):
         try:
             files = [file for file in self.sessions.glob("*/*.jsonl") if not file.parent.name.startswith(".")]
-            # A line may be written half.
+            # The last line may be incomplete.
             return any(answer(PROMPT) in file.read_text(errors="replace") for file in files)
         except FileNotFoundError:
             # A file was renamed after it was listed.
@@ -92,7 +93,7 @@ def check(name, folder):
         before = configuration.read_bytes()
         setup()
         tree = Tree(sessions, model)
-        # The agent's own environment need not say where the sessions are.
+        # The hook must find the sessions without the variable in the agent's environment.
         del environment["TREELINED_SESSION_DIR"]
         ended = subprocess.run(
             command, cwd=folder, env={**environment, **more}, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
@@ -109,7 +110,7 @@ def check(name, folder):
     assert not log.exists(), log.read_text()
     setup("--remove")
     now = configuration.read_bytes()
-    # opencode names the schema there when it starts.
+    # opencode adds the name of a schema to this file when it starts.
     assert now == before or {**json.loads(before), "$schema": json.loads(now)["$schema"]} == json.loads(now), now
     assert not (configuration.parent / "plugins").exists()
     times = f"{since_answer:.2f} s after the model was asked, {since_end:+.2f} s after the end of the program"
@@ -120,7 +121,7 @@ def check(name, folder):
 for agent in NAMES:
     least = float("inf")
     for _ in range(ATTEMPTS):
-        # The agent may still write when it has ended.
+        # The agent may still write after it has ended.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
             least = min(least, check(agent, Path(temporary).resolve()))
         if least <= LIVE:

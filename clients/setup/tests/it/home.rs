@@ -1,5 +1,5 @@
-//! A turn in an agent to which a conversation was handed over comes home by what setup has written: the hooks of Claude Code and
-//! Codex, and the units of pi and Gemini CLI (session-file.md §5.8, "Home").
+//! A conversation was handed over to another agent. The turns of that agent come back by what setup has written: the
+//! hooks of Claude Code and Codex, and the units of pi and Gemini CLI (session-file.md §5.8, "Home").
 
 use crate::{Home, treelined, with};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SESSION: &str = "01a20124-4777-7de2-915b-ef7ddcee9bbf";
 const AGENTS: [&str; 4] = ["claude-code", "codex", "gemini", "pi"];
 const TIME: &str = "2026-03-01T10:00:00.000Z";
-/// The tokens of each answer before the conversation is handed over, and of each one that an agent adds.
+/// The tokens of each answer from before the conversation is handed over, and of each answer that an agent adds.
 const TOKENS: [u64; 2] = [100, 7];
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -22,16 +22,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Story {
     home: Home,
     treelined: PathBuf,
-    /// The watches of the units.
+    /// The processes of the units, which watch for changes.
     units: Vec<Child>,
 }
 
-/// An agent with a conversation that was handed over.
+/// An agent to which the conversation was handed over.
 struct Guest {
     agent: &'static str,
     native: String,
     file: PathBuf,
-    /// The records of the file.
+    /// The text of the agent's file.
     text: String,
     messages: usize,
 }
@@ -97,7 +97,7 @@ impl Story {
         serde_json::from_slice(&done.stdout).unwrap()
     }
 
-    /// Starts the program of an agent's unit, as the system does.
+    /// Starts the program of an agent's unit, as systemd does.
     fn start_unit(&mut self, agent: &str) {
         let unit = format!(".config/systemd/user/treelined-import-{agent}.service");
         let unit = self.home.read(&unit);
@@ -120,7 +120,7 @@ impl Story {
         let mut file = PathBuf::from(made["files"][0]["path"].as_str().unwrap());
         let text = fs::read_to_string(&file).unwrap();
         if agent == "gemini" {
-            // It keeps a copy in its own folder.
+            // Gemini CLI keeps a copy in its own folder.
             let chats = self.home.path(".gemini/tmp/project/chats");
             fs::create_dir_all(&chats).unwrap();
             file = chats.join(file.file_name().unwrap());
@@ -134,7 +134,7 @@ impl Story {
         }
     }
 
-    /// The agent ends a turn: it runs its hook, if it has one.
+    /// Ends a turn of the agent: runs its hook, if it has one.
     fn end_turn(&self, guest: &Guest) {
         fs::write(&guest.file, &guest.text).unwrap();
         let input = match guest.agent {
@@ -165,7 +165,7 @@ impl Story {
         };
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // Codex has said all with its arguments.
+        // Codex gives all input as arguments, so its hook may not read stdin.
         let _closed = stdin.write_all(input.to_string().as_bytes());
         drop(stdin);
         assert!(child.wait().unwrap().success());
@@ -190,7 +190,7 @@ impl Story {
             .collect()
     }
 
-    /// Waits until a turn is below an entry, and checks that everything is there once. Returns the id of its answer.
+    /// Waits until a turn is below an entry, and checks that no entry is there twice. Returns the id of the answer.
     #[track_caller]
     fn comes_home(&self, entry: &str, [question, answer]: [&str; 2], turns: u64) -> String {
         let until = Instant::now() + PATIENCE;
@@ -233,7 +233,7 @@ impl Drop for Story {
     }
 }
 
-/// The text of an entry; empty without one.
+/// The text of an entry; empty if it has none.
 fn words(entry: &Value) -> &str {
     let content = &entry["message"]["content"];
     let text = content.as_str().or_else(|| content[0]["text"].as_str());
@@ -247,7 +247,7 @@ fn pi_answer(text: &str, tokens: u64) -> Value {
 }
 
 impl Guest {
-    /// Adds a turn to the file.
+    /// Adds a turn to the agent's file.
     fn say(&mut self, [question, answer]: [&str; 2]) {
         for (role, words) in [("user", question), ("assistant", answer)] {
             let name = self.file.file_stem().unwrap().to_string_lossy();
@@ -258,12 +258,12 @@ impl Guest {
             }
         }
         if self.agent == "gemini" {
-            // Its mark that nothing follows.
+            // The agent's mark for the end of a turn.
             self.text += "{\"$set\":{\"summary\":\"About it\"}}\n";
         }
     }
 
-    /// The last value of a member of the records.
+    /// The last value of a member in the records of the file.
     fn last(&self, member: &str) -> Value {
         let records = self.text.lines().rev();
         let mut records = records.map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -336,8 +336,8 @@ impl Guest {
     }
 }
 
-/// From one agent to another and back, and then on in the first conversation of the first agent: what a hook or a unit
-/// imported was once a separate session.
+/// The conversation goes from one agent to another and back, and then continues in the first conversation of the first
+/// agent. The turns that a hook or a unit imported were once a separate session.
 #[test]
 fn turns_of_agents_come_home_by_hooks_and_units() {
     for hops in [
@@ -370,7 +370,7 @@ fn turns_of_agents_come_home_by_hooks_and_units() {
         first.say(said);
         story.end_turn(&first);
         story.comes_home(&answer, said, 4);
-        // All at once, and without what earlier imports have noted, nothing is new.
+        // A second import of everything at once, without the notes of earlier imports, brings nothing new.
         for unit in story.units.drain(..) {
             kill_process(Pid::from_child(&unit), Signal::INT).unwrap();
             assert!(unit.wait_with_output().is_ok());

@@ -1,4 +1,4 @@
-//! The program, with homes of its own.
+//! Tests of the program, each with its own home.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod home;
@@ -16,7 +16,7 @@ struct Home {
     root: TempDir,
 }
 
-/// A file: its bytes, or the target of a link, and its mode.
+/// The files of a home: the bytes or the target of a link, and the mode.
 type Files = BTreeMap<PathBuf, (Vec<u8>, u32)>;
 
 impl Home {
@@ -24,7 +24,7 @@ impl Home {
         let home = Home {
             root: tempfile::tempdir().unwrap(),
         };
-        // The program is a stand-in that fails: nothing here imports.
+        // The program is a stand-in that fails, so imports never succeed here.
         home.file("bin/treelined", "#!/bin/sh\nexit 7\n");
         let mode = fs::Permissions::from_mode(0o755);
         fs::set_permissions(home.path("bin/treelined"), mode).unwrap();
@@ -60,7 +60,7 @@ impl Home {
         self.command(args).output().unwrap()
     }
 
-    /// Runs it, which succeeds.
+    /// Runs the program, which must succeed.
     fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?} {output:?}");
@@ -93,7 +93,7 @@ impl Home {
     }
 }
 
-/// The program of the daemon, which this package does not build; `None`, said, if it is not there.
+/// The program of the daemon, which this package does not build. `None`, with a message, if it does not exist.
 fn treelined() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_BIN_EXE_treelined-setup")).with_file_name("treelined");
     let named = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
@@ -116,7 +116,7 @@ fn with<'a>(agents: &[&'a str], options: &[&'a str]) -> Vec<&'a str> {
 /// Makes a file.
 type Make = &'static dyn Fn(&Home);
 
-/// Each file is left as it is, and the lines are printed.
+/// Setup does not change any of these files, and prints the lines to add.
 #[test]
 fn what_cannot_be_changed_safely_stays_and_its_lines_are_shown() {
     let cases: [(&str, Make); 6] = [
@@ -166,8 +166,8 @@ fn what_cannot_be_changed_safely_stays_and_its_lines_are_shown() {
     }
 }
 
-/// Codex knows one program alone: another one was replaced. Later the server was not added either, and the lines to add had
-/// a second `notify`, with which Codex does not start.
+/// Codex can have only one `notify` program. Setup once replaced the program of another tool. Later it left out the
+/// server too, and printed a second `notify`, with which Codex does not start.
 #[test]
 fn another_notify_stays_beside_the_server() {
     let home = Home::new();
@@ -196,7 +196,7 @@ fn another_notify_stays_beside_the_server() {
     assert_eq!(home.files(), before);
 }
 
-/// The agents that were named were set up, and all were imported, whose failure was nobody's.
+/// Setup once set up the named agents but imported from all agents, and failures of the others were not reported.
 #[test]
 fn only_named_agents_are_imported_and_a_failure_counts() {
     let home = Home::new();
@@ -225,7 +225,8 @@ fn only_named_agents_are_imported_and_a_failure_counts() {
     );
 }
 
-/// A relative folder of the `PATH` is another one for each agent, and what cannot be executed is not a program.
+/// A relative folder on the `PATH` means another folder for each agent, and a file that cannot be executed is not a
+/// program.
 #[test]
 fn the_program_is_one_that_agents_can_start() {
     let home = Home::new();
@@ -237,7 +238,7 @@ fn the_program_is_one_that_agents_can_start() {
     assert_eq!(home.run(&["codex", "--print"]).status.code(), Some(1));
 }
 
-/// A program that reads the result got nothing without a yes.
+/// A program that reads the result once got nothing unless it passed `--yes`.
 #[test]
 fn json_is_printed_without_a_yes_too() {
     let home = Home::new();
@@ -260,12 +261,12 @@ fn nothing_is_written_without_a_yes() {
         "{output:?}"
     );
     assert_eq!(home.files(), before);
-    // Without an agent there is nothing to set up.
+    // Without an agent setup has nothing to do.
     let output = Home::new().run(&[]);
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// An editor writes a file while the preview is read.
+/// An editor changes a file while the user reads the preview.
 #[test]
 fn a_file_that_changes_after_the_preview_stays() {
     let home = Home::new();
@@ -280,7 +281,7 @@ fn a_file_that_changes_after_the_preview_stays() {
         .write(true)
         .open(&fifo)
         .unwrap();
-    // The preview goes into a pipe that is full: the program waits.
+    // The preview goes into a full pipe, so the program waits.
     let mut filler = stdout.try_clone().unwrap();
     rustix::io::ioctl_fionbio(&filler, true).unwrap();
     while std::io::Write::write(&mut filler, &[b'x'; 4096]).is_ok() {}
@@ -303,7 +304,7 @@ fn a_file_that_changes_after_the_preview_stays() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     home.file(".codex/config.toml", "model = \"other\"\n");
-    // The preview is read now.
+    // The preview is read now, so the program continues.
     let reader = std::thread::spawn(move || {
         let mut stdout = stdout;
         let mut block = [0; 65_536];

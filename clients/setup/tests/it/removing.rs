@@ -1,4 +1,4 @@
-//! Setup takes out again the pieces that it added.
+//! Setup removes the pieces that it has added.
 
 use crate::{ALL, Files, Home, with};
 use std::fs;
@@ -67,7 +67,8 @@ fn what_was_added_is_taken_out_to_the_byte() {
     assert_eq!(home.files(), before);
 }
 
-/// Hooks that recall are written only if they are asked for, stay with another setup, and go with everything else.
+/// Hooks that recall are written only on request. A later setup keeps them, and `--remove` removes them with everything
+/// else.
 #[test]
 fn hooks_that_recall_are_added_on_demand_and_taken_out_to_the_byte() {
     let home = Home::new();
@@ -130,7 +131,7 @@ fn names(files: &Files) -> Vec<&PathBuf> {
     files.keys().collect()
 }
 
-/// When something else has changed since, only what was added goes.
+/// If something else in a file has changed since, only the added pieces are removed.
 #[test]
 fn changes_of_others_stay() {
     let home = Home::new();
@@ -154,11 +155,12 @@ fn changes_of_others_stay() {
     );
 }
 
-/// The record had all of the file between the first place that was changed and the last; the preview showed the keys beside.
+/// The record once had all of the file from the first to the last changed place, and the preview showed the keys in
+/// between.
 #[test]
 fn secrets_are_neither_kept_nor_shown() {
     let home = Home::new();
-    // Not one as a whole in this file: other programs look for them.
+    // The token is assembled, since other programs search this file for tokens.
     let token = format!("ghp_{}", "0aB1cD2eF3gH4iJ5kL6m".repeat(2).split_at(36).0);
     home.file(
         ".codex/config.toml",
@@ -198,7 +200,8 @@ fn secrets_are_neither_kept_nor_shown() {
     assert_eq!(home.files(), before);
 }
 
-/// A hook and a server of a program with another name were not known as ours: each run added them, and none took them out.
+/// Setup once did not recognize a hook and a server of a program with another name: each run added them again, and no
+/// run removed them.
 #[test]
 fn a_program_of_another_name_is_known() {
     let home = Home::new();
@@ -218,7 +221,7 @@ fn a_program_of_another_name_is_known() {
     let second = home.ok(&set);
     assert!(second.contains("There is nothing to change."), "{second}");
     assert_eq!(home.files(), after);
-    // Something else changes, so that the record cannot be used.
+    // Another change makes the record unusable.
     for name in [
         ".claude/settings.json",
         ".claude.json",
@@ -226,7 +229,7 @@ fn a_program_of_another_name_is_known() {
     ] {
         home.file(name, &(home.read(name) + "\n"));
     }
-    // Without its name it is told by the record that something is left.
+    // Without the name of the program, only the record shows that something is left.
     let shown = home.ok(&["--remove", "--yes"]);
     assert!(
         shown.contains("/opt/tl import --hook claude-code"),
@@ -244,7 +247,7 @@ fn a_program_of_another_name_is_known() {
     assert!(!home.path(".local").exists());
 }
 
-/// Half of what Codex gets was taken for nothing: the record then had our lines as those that were there before.
+/// Setup once ignored half of its pieces for Codex: the record then had our lines as lines that were there before.
 #[test]
 fn half_of_it_is_made_whole_and_taken_out() {
     let home = Home::new();
@@ -264,7 +267,7 @@ fn half_of_it_is_made_whole_and_taken_out() {
     }
 }
 
-/// A stand-in for systemctl, which notes what it is told.
+/// A stand-in for systemctl that records its arguments.
 fn note_systemctl(home: &Home) {
     let log = home.path("systemctl.log");
     home.file(
@@ -278,7 +281,7 @@ fn note_systemctl(home: &Home) {
     .unwrap();
 }
 
-/// A unit that runs without the link, since somebody has disabled it, was restarted when it was removed.
+/// A running unit whose link a user had removed was once restarted when it should be removed.
 #[test]
 fn a_unit_that_is_removed_is_stopped() {
     let home = Home::new();
@@ -299,7 +302,8 @@ fn a_unit_that_is_removed_is_stopped() {
     );
 }
 
-/// A file whose place a variable named at the time, or that another file now stands for, was never taken back.
+/// Once, pieces were never removed from a file whose folder a variable had named at the time, or whose place another
+/// file has taken.
 #[test]
 fn files_in_earlier_places_are_taken_back() {
     let home = Home::new();
@@ -313,14 +317,14 @@ fn files_in_earlier_places_are_taken_back() {
         assert!(xdg.output().unwrap().status.success());
     };
     run(&["codex", "pi", "--yes", "--no-import"]);
-    // The unit does not inherit what it was written with.
+    // The unit sets the variables that it does not inherit.
     let unit = home.read("configuration/systemd/user/treelined-import-pi.service");
     let place = home.path("configuration");
     let variable = format!("\nEnvironment=XDG_CONFIG_HOME={}\n", place.display());
     assert!(unit.contains(&variable), "{unit}");
     home.ok(&["opencode", "--yes", "--no-import"]);
     home.file(".config/opencode/opencode.jsonc", "{}\n");
-    // Only by its form can it be taken out of this one.
+    // In this file only the form of the piece identifies it.
     home.file(
         "codex/config.toml",
         &home.read("codex/config.toml").replace("\"o\"", "\"p\""),
@@ -333,7 +337,7 @@ fn files_in_earlier_places_are_taken_back() {
     assert_eq!(home.files(), before);
 }
 
-/// A piece that somebody had taken out by hand stayed in the record for ever.
+/// A piece that a person had removed by hand once stayed in the record for ever.
 #[test]
 fn the_record_forgets_what_was_taken_out_by_hand() {
     let home = Home::new();
@@ -345,7 +349,7 @@ fn the_record_forgets_what_was_taken_out_by_hand() {
     assert_eq!(home.files(), before);
 }
 
-/// The program may be gone before its texts are.
+/// The pieces can be removed after the program is gone.
 #[test]
 fn removal_needs_no_program() {
     let home = Home::new();
@@ -366,7 +370,7 @@ fn removal_needs_no_program() {
     assert_eq!(home.files(), before);
 }
 
-/// A server of ours to which somebody has added stayed, and nobody said so.
+/// A server of ours to which a person had added something once stayed without a message.
 #[test]
 fn what_stays_on_removal_is_named() {
     let home = Home::new();
@@ -398,7 +402,7 @@ fn a_failed_step_forgets_nothing() {
     home.file(".codex/config.toml", "model = \"o\"");
     let before = home.files();
     home.ok(&["codex", "--yes", "--no-import"]);
-    // The name of the file beside is taken: it has the id of the process, which exec keeps.
+    // The name of the temporary file is taken. It contains the id of the process, which `exec` keeps.
     let script = format!(
         "mkdir .codex/.config.toml.$$.treelined-setup; PATH={} exec {} codex --yes --no-import --daemon /opt/treelined",
         home.path("bin").display(),
@@ -414,14 +418,14 @@ fn a_failed_step_forgets_nothing() {
     let output = shell.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     for entry in fs::read_dir(home.path(".codex")).unwrap() {
-        // Of files this fails.
+        // This fails for files, which stay.
         let _folder = fs::remove_dir(entry.unwrap().path());
     }
     home.ok(&["--remove", "--yes"]);
     assert_eq!(home.files(), before);
 }
 
-/// A record that somebody has damaged, or that another version has written: what to do is said.
+/// If the record is damaged, or from another version, the error says what to do.
 #[test]
 fn a_record_that_cannot_be_read_stops_it() {
     let home = Home::new();
