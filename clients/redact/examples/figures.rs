@@ -1,4 +1,4 @@
-//! Measures the redaction: `figures speed` its speed, `figures FOLDER…` what it replaces in real text.
+//! Measures the redaction: `figures speed` prints its speed, `figures FOLDER…` counts what it replaces in real text.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -55,7 +55,7 @@ fn walk(path: &Path, see: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// Megabytes per second over 64 MB: the best of five, of one thread.
+/// The speed on one thread in megabytes per second: the best of five runs over 64 MB.
 fn speed(redactor: &Redactor) {
     let words = "the build fails because this file is not found in the folder, so it lists all of them first and reads each line; ";
     let plain = words.repeat((64 << 20) / words.len());

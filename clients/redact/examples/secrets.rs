@@ -1,5 +1,5 @@
-//! Lists the secrets of the text at stdin: the line, the kind, and the text, a tab between them. Counts lines and bytes at
-//! stderr.
+//! Lists the secrets in the text on stdin: the line number, the kind and the secret, separated by tabs. Prints the
+//! number of lines and bytes on stderr.
 //!
 //! cargo run --release -p treelined-redact --example secrets <FILE
 

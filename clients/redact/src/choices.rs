@@ -1,4 +1,4 @@
-//! Decisions of a person about single secrets, and text that looks like a secret and stays.
+//! A person's decisions about single secrets, and the search for text that looks like a secret but is not replaced.
 //!
 //! A secret is named by an id, a salted hash of it, so that a decision is not another copy of the secret.
 
@@ -8,22 +8,22 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// The kind of text that a person has chosen.
+/// The kind of a text that a person has chosen to replace.
 pub const CHOSEN: &str = "chosen";
-/// Characters of an id.
+/// The number of characters of an id.
 pub const ID_DIGITS: usize = 16;
 
-/// The bytes of text that may look like a secret. A longer run is data.
+/// The lengths, in bytes, of text that may look like a secret. A longer run is data.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// The secrets that stay, and the text that is replaced, by their ids.
+/// The ids of the secrets that stay, and of the texts that are replaced.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     /// The salt of the ids.
     pub salt: Vec<u8>,
     /// Ids of secrets that stay.
     pub kept: HashSet<String>,
-    /// Ids of text that is replaced too.
+    /// The ids of other texts that are replaced.
     pub replaced: HashSet<String>,
 }
 
@@ -45,7 +45,7 @@ impl Choices {
         !self.kept.is_empty() && self.kept.contains(&self.id(secret))
     }
 
-    /// The first chosen text at or behind `at`.
+    /// The first chosen text at or after `at`.
     pub(crate) fn next(&self, text: &str, at: usize) -> Option<Secret> {
         if self.replaced.is_empty() {
             return None;
@@ -59,8 +59,8 @@ impl Choices {
     }
 }
 
-/// The parts of a text, at or behind `at`, that look like a secret: runs of letters and digits as a generator makes them. Hashes
-/// and UUIDs, paths, words and long data are left out.
+/// The parts of a text, from `at` on, that look like a secret: runs of letters and digits that look generated. Hashes,
+/// UUIDs, paths, words and long data are left out.
 pub fn candidates(text: &str, at: usize) -> impl Iterator<Item = Range<usize>> + '_ {
     let bytes = text.as_bytes();
     let mut from = at;
@@ -89,7 +89,7 @@ fn looks_random(run: &[u8]) -> bool {
     }
     let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = run.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    // The part behind a prefix such as `rs_`.
+    // The part after a prefix such as `rs_`.
     let last = run
         .rsplit(|byte| matches!(byte, b'_' | b'-' | b'.' | b'/'))
         .next();
@@ -105,11 +105,12 @@ fn looks_random(run: &[u8]) -> bool {
         && signs * 6 <= run.len()
         && !is_uuid
         && !last.is_some_and(|part| part.len() >= 12 && is_hash(part))
-        // Of 20 neighbours in random letters and digits 8 to 12 differ, in names and paths at most 7.
+        // Among 20 pairs of neighbours, 8 to 12 are of different classes in random letters and digits, and at most 7 in
+        // names and paths.
         && changes.count() * 20 >= run.len() * 7
 }
 
-/// Lowercase, uppercase, digits, and others.
+/// The class of a character: lowercase, uppercase, digit, or other.
 fn class(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => 0,

@@ -1,15 +1,15 @@
-//! The end of a private key in text, which may be cut, or have its line breaks escaped. Programs put marks before its
-//! lines: numbers, names of files, quotes.
+//! Finds the end of a private key in text. The key may be cut, and its line breaks may be escaped. Programs put
+//! prefixes before its lines: line numbers, names of files, quotes.
 
 use std::ops::Range;
 
-/// Bytes of the longest line of a key.
+/// The length of the longest line of a key, in bytes.
 const LONGEST_LINE: usize = 200;
 
-/// Bytes of the longest text before each line.
+/// The length of the longest prefix of a line, in bytes.
 const LONGEST_PREFIX: usize = 300;
 
-/// The end of the key whose first line is at `begin`; `None` if no line of a key follows.
+/// The end of the key whose first line is at `begin`; `None` if no other line of a key follows.
 pub(super) fn end(text: &[u8], begin: Range<usize>) -> Option<usize> {
     let prefix = LinePrefix::before(text, begin.start);
     let mut end = begin.end;
@@ -40,7 +40,7 @@ fn is_in_name(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
 }
 
-/// The text before the first line of a key, which may be before each line: `id_rsa:1:`, or `# `.
+/// The text before the first line of a key, such as `id_rsa:1:` or `# `. The same prefix may be before each line.
 struct LinePrefix<'t>(&'t [u8]);
 
 impl<'t> LinePrefix<'t> {
@@ -53,7 +53,7 @@ impl<'t> LinePrefix<'t> {
         Self(line.get(skip_breaks(line, 0)..).unwrap_or_default())
     }
 
-    /// The place behind the prefix at `at`, and behind the marks that follow; `at` if it is not there.
+    /// The position after the prefix at `at` and the marks that follow it; `at` if there is no prefix.
     fn skip(&self, text: &[u8], at: usize) -> usize {
         match self.length_in(text.get(at..).unwrap_or_default()) {
             0 => at,
@@ -61,7 +61,8 @@ impl<'t> LinePrefix<'t> {
         }
     }
 
-    /// The length of the prefix at the start of `text`, with any numbers in place of its own; 0 if it is not there.
+    /// The length of the prefix at the start of `text`; 0 if it is not there. Numbers in the prefix may have other
+    /// values.
     fn length_in(&self, text: &[u8]) -> usize {
         let (mut own, mut other) = (self.0, text);
         loop {
@@ -71,7 +72,8 @@ impl<'t> LinePrefix<'t> {
                     own = without_number(own);
                     other = without_number(other);
                 }
-                // The lines of a match are `id_rsa:1:`, and those around it `id_rsa-2-`.
+                // The output of `grep` has the prefix `id_rsa:1:` before a line that matches, and `id_rsa-2-` before a
+                // line of its context.
                 ([a, own_rest @ ..], [b, rest @ ..])
                     if a == b || (matches!(a, b':' | b'-') && matches!(b, b':' | b'-')) =>
                 {
@@ -89,8 +91,8 @@ fn without_number(text: &[u8]) -> &[u8] {
     text.get(end.unwrap_or(text.len())..).unwrap_or_default()
 }
 
-/// Skips line breaks and blanks, also escaped ones, and the numbers, quotes and operators that programs put before and
-/// behind lines.
+/// Skips line breaks and blanks, escaped or not, and the numbers, quotes and operators that programs put before and
+/// after lines.
 fn skip_breaks(text: &[u8], mut at: usize) -> usize {
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -98,7 +100,7 @@ fn skip_breaks(text: &[u8], mut at: usize) -> usize {
             [b'\\', b'n' | b'r', ..] => 2,
             [b'\n' | b'\r' | b' ' | b'\t' | b'>' | b'|' | b'"' | b'+', ..] => 1,
             [b'\\' | b'\'' | b'`' | b',' | b'.' | b'&' | b'(' | b')', ..] => 1,
-            // A removed line of a difference. The last line of a key begins with five.
+            // A removed line of a diff has one `-`. The last line of a key begins with five.
             [b'-', next, ..] if *next != b'-' => 1,
             [b'-', ..] if rest.starts_with(b"------END ") => 1,
             _ => match line_number(rest) {
@@ -109,7 +111,7 @@ fn skip_breaks(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The length of a line's number with what parts it from the line; 0 if there is none.
+/// The length of a line number and its separator; 0 if there is no line number.
 fn line_number(text: &[u8]) -> usize {
     let digits = text.iter().take(8).take_while(|byte| byte.is_ascii_digit());
     let digits = digits.count();
@@ -123,8 +125,8 @@ fn line_number(text: &[u8]) -> usize {
     }
 }
 
-/// The length of the line of a key at the start of `text`: base64, or a header such as `Proc-Type: 4,ENCRYPTED`.
-/// 0 if it is no such line.
+/// The length of the line of a key at the start of `text`: base64, or a header such as `Proc-Type: 4,ENCRYPTED`. 0 if
+/// it is another line.
 fn line_of_key(text: &[u8], prefix: &LinePrefix<'_>) -> Option<usize> {
     let head = text.get(..text.len().min(LONGEST_LINE))?;
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
@@ -141,7 +143,7 @@ fn line_of_key(text: &[u8], prefix: &LinePrefix<'_>) -> Option<usize> {
             .take_while(|byte| !matches!(byte, b'\n' | b'\r' | b'\\'));
         return Some(line.count());
     }
-    // A whole line, of any length, must be base64.
+    // A line must be base64 to its end, however long it is.
     let length = text.iter().take_while(is_base64).count();
     let behind = text.get(length..).unwrap_or_default();
     let ends = matches!(
@@ -158,7 +160,7 @@ fn line_of_key(text: &[u8], prefix: &LinePrefix<'_>) -> Option<usize> {
     Some(if ends && is_line { length } else { 0 })
 }
 
-/// Whether the line is the short last one of a key, or the checksum of an armored one.
+/// Whether the line is the short last line of a key, or the checksum of an armored key.
 fn is_checksum(text: &[u8], length: usize, prefix: &LinePrefix<'_>) -> bool {
     let behind = text.get(length..).unwrap_or_default();
     let next = prefix.skip(behind, skip_breaks(behind, 0));

@@ -1,8 +1,8 @@
-//! Finds the secrets in text, and replaces each by its kind (protocol.md §16). [`unseen`] names the characters that
-//! nobody sees.
+//! Finds the secrets in text, and replaces each by its kind (protocol.md §16). [`unseen`] lists the invisible
+//! characters.
 //!
-//! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
-//! linear in the text, whatever it is.
+//! The crate does no I/O. A filter and one automaton find the literals of all rules, and a pattern is tried only where
+//! its literal is. The time is linear in the length of any text.
 
 mod choices;
 mod key_block;
@@ -40,7 +40,7 @@ pub use values::{
     secret_variables,
 };
 
-/// Members of an entry whose strings stay, since they are ids to which other entries refer.
+/// The members of an entry whose strings stay: they are ids, or other entries refer to them.
 pub const ID_MEMBERS: [&str; 8] = [
     "id",
     "parentId",
@@ -51,12 +51,12 @@ pub const ID_MEMBERS: [&str; 8] = [
     "sessionId",
     "entryId",
 ];
-/// Members of an entry with JSON of tools and plugins, in which no member is an id of an entry.
+/// The members of an entry with JSON of tools and plugins. In this JSON no member is the id of an entry.
 pub const FOREIGN_MEMBERS: [&str; 4] = ["arguments", "details", "data", "input"];
 
 /// Replaces secrets, and shortens paths in a home directory.
 pub struct Redactor {
-    /// `None` if secrets stay.
+    /// `None` if secrets are not replaced.
     searcher: Option<SecretSearcher>,
     values: KnownValues,
     choices: Choices,
@@ -67,17 +67,17 @@ struct SecretSearcher {
     filter: LiteralFilter,
     literals: AhoCorasick,
     of_literal: Vec<OfLiteral>,
-    /// For each of the [`RULES`] its pattern.
+    /// The pattern of each of the [`RULES`].
     patterns: Vec<Regex>,
     names: Names,
 }
 
-/// The secrets that a literal is in.
+/// Where one literal occurs in the definitions of secrets.
 #[derive(Default)]
 struct OfLiteral {
-    /// The numbers of its rules.
+    /// The numbers of the rules that have the literal.
     rules: Vec<usize>,
-    /// Whether it is in names of secrets.
+    /// Whether the literal is a part of names of secrets.
     is_of_name: bool,
 }
 
@@ -86,17 +86,17 @@ struct HomePath {
     finder: memchr::memmem::Finder<'static>,
 }
 
-/// A secret of a text.
+/// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Secret {
     kind: &'static str,
     span: Range<usize>,
 }
 
-/// Receives the kind of each secret that is replaced, and the secret.
+/// Is called with the kind and the text of each secret that is replaced.
 pub type Report<'r> = &'r mut dyn FnMut(&'static str, &str);
 
-/// The regular expressions of the rules cannot be built: a defect of this crate.
+/// A regular expression of the rules cannot be compiled, which is a defect of this crate.
 #[derive(Debug)]
 pub struct InvalidRules(String);
 
@@ -109,7 +109,8 @@ impl fmt::Display for InvalidRules {
 impl std::error::Error for InvalidRules {}
 
 impl Redactor {
-    /// Replaces secrets if `redacts`. Shortens paths in `home` to `~`, if it is given.
+    /// Makes a redactor. It replaces secrets if `redacts` is true, and shortens paths in `home`, if it is given, to
+    /// `~`.
     pub fn new(redacts: bool, home: Option<&str>) -> Result<Self, InvalidRules> {
         let home = home.map(|home| home.trim_end_matches('/'));
         let searcher = redacts.then(SecretSearcher::new).transpose()?;
@@ -124,19 +125,19 @@ impl Redactor {
         })
     }
 
-    /// The redactor with these values and words as secrets too, if it replaces any.
+    /// The redactor that also treats these values and words as secrets, if it replaces secrets.
     #[must_use]
     pub fn with_values(self, values: KnownValues) -> Self {
         Self { values, ..self }
     }
 
-    /// The redactor with these decisions about single secrets, if it replaces any.
+    /// The redactor that follows these decisions about single secrets, if it replaces secrets.
     #[must_use]
     pub fn with_choices(self, choices: Choices) -> Self {
         Self { choices, ..self }
     }
 
-    /// Whether every text stays as it is.
+    /// Whether the redactor changes no text.
     pub fn keeps_text(&self) -> bool {
         self.searcher.is_none() && self.home.is_none()
     }
@@ -164,7 +165,8 @@ impl Redactor {
         }
     }
 
-    /// The secrets of the text in their order: the kind and the bytes of each. None if secrets stay.
+    /// The secrets of a text in their order: the kind of each, and its bytes. Empty if the redactor does not replace
+    /// secrets.
     pub fn secrets<'t>(
         &'t self,
         text: &'t str,
@@ -190,16 +192,17 @@ impl Redactor {
         })
     }
 
-    /// The kind of the secret that a member of JSON with this name has as its value; `None` for other members. Text in the
-    /// value that is a secret by its form has a kind of its own.
+    /// The kind of secret that a member of JSON has as its value, by the name of the member; `None` if the name does
+    /// not mean a secret. If the form of the value shows a secret, [`text`](Self::text) finds this secret with its own
+    /// kind.
     pub fn member(&self, name: &str, value: &str) -> Option<&'static str> {
         let kind = self.searcher.as_ref()?.names.kind(name)?;
         let is_secret = named::is_secret_member(kind, value) && !self.choices.keeps(value);
         is_secret.then(|| kind.name())
     }
 
-    /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
-    /// be parsed.
+    /// Whether any string in this raw JSON may change. Reads every byte once. JSON for which this is false need not be
+    /// parsed.
     pub fn may_change(&self, json: &[u8]) -> bool {
         let has_secret = |searcher: &SecretSearcher| {
             has_escaped_text(json)
@@ -216,14 +219,15 @@ impl Redactor {
     }
 }
 
-/// The next secret of one search, until another search has passed its beginning: text is searched once.
+/// The next secret of one search. It is kept until the other searches have passed its beginning, so that each search
+/// reads the text once.
 enum NextSecret {
     Stale,
     Found(Option<Secret>),
 }
 
 impl NextSecret {
-    /// The first secret that begins at or behind `done`.
+    /// The first secret that begins at or after `done`.
     fn behind(&mut self, done: usize, find: impl FnOnce() -> Option<Secret>) -> Option<Secret> {
         let is_stale = match self {
             Self::Stale => true,
@@ -241,7 +245,7 @@ impl NextSecret {
     }
 }
 
-/// The first one. Two that overlap are one, of the kind of the first argument.
+/// The first of two secrets. Two secrets that overlap become one, of the kind of the first argument.
 fn first_of(one: Option<Secret>, other: Option<Secret>) -> Option<Secret> {
     let (Some(one), Some(other)) = (&one, &other) else {
         return one.or(other);
@@ -258,23 +262,23 @@ fn first_of(one: Option<Secret>, other: Option<Secret>) -> Option<Secret> {
     })
 }
 
-/// Bytes of the longest flag that is looked at, with its dashes and the quote behind it.
+/// The length of the longest recognized flag in bytes, with its dashes and the quote after it.
 const LONGEST_FLAG: usize = 128;
 
-/// The name of a flag that is an argument of its own, as in `["--password", "…"]`; the next argument is its value. `None` for other
-/// arguments.
+/// The name of a flag that is a separate argument, as in `["--password", "…"]`, where the next argument is its value.
+/// `None` for other arguments.
 pub fn flag(argument: &str) -> Option<&str> {
     let name = argument.strip_prefix("--")?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// The text in place of a secret of this kind.
+/// The text that replaces a secret of this kind.
 pub fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 
-/// Whether a string of raw JSON is a flag that says secret.
+/// Whether raw JSON has a string that is a flag whose value is secret.
 fn has_secret_flag(searcher: &SecretSearcher, json: &[u8]) -> bool {
     memchr::memmem::find_iter(json, b"\"--").any(|quote| {
         let rest = json.get(quote + 1..).unwrap_or_default();
@@ -288,7 +292,7 @@ fn has_secret_flag(searcher: &SecretSearcher, json: &[u8]) -> bool {
     })
 }
 
-/// Whether raw JSON has an escape of a printable ASCII character, so that a search in its bytes misses text.
+/// Whether raw JSON has an escape of a printable ASCII character. A search in the bytes of such JSON may miss text.
 fn has_escaped_text(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -325,12 +329,12 @@ impl HomePath {
     }
 }
 
-/// Whether a slash behind this byte is in the middle of a path, which may begin with a variable.
+/// Whether a slash after this byte is in the middle of a path. A path may begin with a variable.
 fn ends_path(byte: u8) -> bool {
     is_name_byte(byte) || matches!(byte, b'~' | b'.' | b'}' | b')' | b'*')
 }
 
-/// Whether a name goes on: a full stop may also end a sentence.
+/// Whether a name continues at the start of `text`. A full stop may also end a sentence.
 fn continues_name(text: &[u8]) -> bool {
     match text {
         [b'.', next, ..] | [next, ..] => is_name_byte(*next),
@@ -391,7 +395,7 @@ impl SecretSearcher {
         })
     }
 
-    /// The first secret at or behind `at`. It does not begin before `done`.
+    /// The first secret at or after `at`. It does not begin before `done`.
     fn next(&self, text: &[u8], mut at: usize, done: usize) -> Option<Secret> {
         loop {
             let hit = self.literal(text, at)?;
@@ -406,25 +410,25 @@ impl SecretSearcher {
             if secret.is_some() {
                 return secret;
             }
-            // Other literals may begin within this one.
+            // Other literals may begin inside this one.
             at = hit.start() + 1;
         }
     }
 
-    /// The secret by its form whose literal is at `at`.
+    /// The secret that is recognized by its form and whose literal is at `at`.
     fn formed(&self, literal: &OfLiteral, text: &[u8], at: usize, done: usize) -> Option<Secret> {
         let mut rules = literal.rules.iter();
         rules.find_map(|number| self.secret(*number, text, at, done))
     }
 
-    /// The secret by a name with a part at `at`. A form says more than a name, and comes later.
+    /// The secret whose name has a part at `at`. If the form of a secret is known, the form decides its kind.
     fn named(&self, text: &[u8], at: usize, done: usize) -> Option<Secret> {
         let (kind, span) = self.names.secret(text, at)?;
         let kind = kind.name();
         (span.start >= done && !self.has_form(text, at..span.end)).then_some(Secret { kind, span })
     }
 
-    /// Whether a secret by its form begins in this part of a text.
+    /// Whether a secret that is recognized by its form begins in this part of a text.
     fn has_form(&self, text: &[u8], part: Range<usize>) -> bool {
         let mut at = part.start;
         while let Some(hit) = self.literal(text, at).filter(|hit| hit.start() < part.end) {
@@ -438,7 +442,7 @@ impl SecretSearcher {
         false
     }
 
-    /// The first literal at or behind `at`.
+    /// The first literal at or after `at`.
     fn literal(&self, text: &[u8], mut at: usize) -> Option<Match> {
         loop {
             at = self.filter.next(text, at)?;
@@ -451,7 +455,7 @@ impl SecretSearcher {
         }
     }
 
-    /// Whether raw JSON may have a secret. An escape may separate the parts of a pattern.
+    /// Whether raw JSON may have a secret. Escapes may stand between the parts of a pattern.
     fn may_match(&self, raw: &[u8]) -> bool {
         let mut at = 0;
         while let Some(hit) = self.literal(raw, at) {
@@ -460,7 +464,7 @@ impl SecretSearcher {
             if literal.is_some_and(is_named) {
                 return true;
             }
-            // Escaped in JSON, spaces, quotes, and the line breaks of keys and commands have other bytes.
+            // JSON escapes spaces, quotes, and the line breaks of keys and commands, so their bytes differ in raw JSON.
             let has_spaces = |rule: &Rule| {
                 matches!(rule.check, Check::KeyBlock)
                     || rule.pattern.contains(r"\t")
@@ -482,7 +486,7 @@ impl SecretSearcher {
         false
     }
 
-    /// The secret of a rule whose literal is at `at`.
+    /// The secret that a rule finds, whose literal is at `at`.
     fn secret(&self, number: usize, text: &[u8], at: usize, done: usize) -> Option<Secret> {
         let rule: &Rule = RULES.get(number)?;
         let start = start_of(rule.start, text, at).filter(|start| *start >= done)?;
@@ -533,8 +537,8 @@ fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Whether the byte before `at` is one of these, and not the end of an escape: of `\n` or `\u0022` in a string, of `%22`
-/// in a URL, or of a colour of a terminal, also where its first byte was removed.
+/// Whether the byte before `at` satisfies `is_one` and does not end an escape. Escapes are `\n` and `\u0022` in
+/// strings, `%22` in URLs, and colour codes of terminals, also without their first byte.
 fn is_behind(text: &[u8], at: usize, is_one: impl Fn(u8) -> bool) -> bool {
     let head = text.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
     let Some((last, before)) = head.split_last().filter(|(last, _)| is_one(**last)) else {
@@ -562,5 +566,5 @@ fn ends_with_code(text: &[u8]) -> bool {
         })
 }
 
-/// Bytes of the longest escape.
+/// The length of the longest escape in bytes.
 const ESCAPE: usize = 32;

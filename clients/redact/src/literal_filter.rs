@@ -1,11 +1,11 @@
 //! Finds the places of a text where a literal may begin, by its first three bytes.
 
-/// A set of the hashes of three bytes, as bits: small enough for the fastest cache.
+/// A set of hashes of three bytes, kept as bits so that it fits into the fastest cache.
 pub(crate) struct LiteralFilter {
     starts: Box<[u64; WORDS]>,
 }
 
-/// Words of a set of 16-bit hashes.
+/// The number of words in a set of 16-bit hashes.
 const WORDS: usize = 1 << 10;
 
 impl LiteralFilter {
@@ -28,15 +28,15 @@ impl LiteralFilter {
         Self { starts }
     }
 
-    /// The first place at or behind `at` where a literal may begin.
+    /// The first position at or after `at` where a literal may begin.
     pub(crate) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
         let rest = text.get(at..)?;
-        // One load for each place is faster than the steps of an automaton, of which each waits for the one before.
+        // One load for each position is faster than an automaton, in which each step waits for the step before.
         let found = rest.windows(4).position(|bytes| {
             let (word, bit) = bytes.first_chunk().copied().map(place).unwrap_or_default();
             self.starts.get(word).is_some_and(|word| word & bit != 0)
         });
-        // The last places have too few bytes for the filter.
+        // The last positions have too few bytes for the filter.
         let last = rest.len().saturating_sub(3);
         let found = found.or((last < rest.len()).then_some(last))?;
         Some(at + found)

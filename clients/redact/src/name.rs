@@ -1,12 +1,12 @@
-//! The names that say that a value is secret.
+//! The kinds of names that mean a secret value.
 
-/// The kinds of secrets that a name tells.
+/// The kinds of secrets that a name can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Password,
     Token,
     Key,
-    /// The base64 of a user and a password.
+    /// The base64 of a user name and a password.
     Auth,
 }
 
@@ -24,15 +24,15 @@ impl Kind {
 /// The text between a name and its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
-    /// The place behind it.
+    /// The position after the gap.
     pub end: usize,
-    /// Whether the value follows `=` without blanks, or is that of an option: `password=hunter2`.
+    /// Whether the value follows `=` without blanks, or is the value of an option: `password=hunter2`.
     pub is_tight: bool,
-    /// Whether it is that of a constant too: `DB_PASSWORD=hunter`.
+    /// Whether it also is the value of a constant: `DB_PASSWORD=hunter`.
     pub is_attached: bool,
-    /// Whether blanks are around a `=`.
+    /// Whether there are blanks around `=`.
     pub is_spaced: bool,
-    /// Whether the value is an element: `<password>hunter</password>`.
+    /// Whether the value is the text of an element: `<password>hunter</password>`.
     pub is_element: bool,
     /// Whether the value must be quoted.
     pub needs_quotes: bool,

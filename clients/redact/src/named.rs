@@ -1,21 +1,21 @@
-//! Secrets beside a name that says what they are: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, `X-Auth-Token: …`. The
-//! words are in `names.txt`.
+//! Secrets after a name that means a secret: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, `X-Auth-Token: …`. The
+//! words of such names are in `names.txt`.
 
 use crate::name::{Gap, Kind};
 use crate::value::{self, Value};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The words, a line each.
+/// The words, one on each line.
 const WORDS: &str = include_str!("names.txt");
 
-/// Bytes of the longest name, to each side of its word.
+/// The most bytes of a name before its word, and after it.
 const LONGEST_NAME: usize = 64;
 
-/// Bytes between a name and its value, at most.
+/// The most bytes between a name and its value.
 const LONGEST_GAP: usize = 64;
 
-/// Bytes of text before a name that say what a blank behind it means.
+/// The number of bytes before a name that are read to decide whether a blank after the name is followed by a value.
 const BEFORE: usize = 128;
 
 /// The meaning of a word in a name.
@@ -23,7 +23,7 @@ const BEFORE: usize = 128;
 enum Word {
     Password,
     Token,
-    /// A word and `key` as one.
+    /// A word joined with `key`.
     Joined,
     Public,
 }
@@ -31,7 +31,7 @@ enum Word {
 /// The words of names.
 pub(crate) struct Names {
     words: HashMap<&'static str, Word>,
-    /// Words that make a `key` behind them a secret.
+    /// The words that mean a secret if `key` follows.
     of_key: HashSet<&'static str>,
 }
 
@@ -58,7 +58,7 @@ impl Names {
         names
     }
 
-    /// The parts of names at which a search stops, in the forms in which they are written.
+    /// The parts of names at which the search stops, in all their spellings.
     pub(crate) fn literals() -> Vec<String> {
         let parts = [
             "pass",
@@ -77,7 +77,7 @@ impl Names {
         forms.collect()
     }
 
-    /// The kind of the secrets that a name has; `None` for other names.
+    /// The kind of secret that a name means; `None` for other names.
     pub(crate) fn kind(&self, name: &str) -> Option<Kind> {
         let parts = words(name);
         let lower: Vec<String> = parts.iter().map(|part| part.to_ascii_lowercase()).collect();
@@ -90,7 +90,7 @@ impl Names {
             match known(word) {
                 Some(Word::Joined) => kind = Some(Kind::Key),
                 Some(Word::Public) if kind.is_some() || at + 1 < lower.len() => {
-                    // `service_token` names a token, and `service_url` no secret.
+                    // `service_token` means a token, and `service_url` does not mean a secret.
                     if before.is_some() || !is_qualifier(word) {
                         return None;
                     }
@@ -101,7 +101,7 @@ impl Names {
         }
         let is_constant = !name.bytes().any(|byte| byte.is_ascii_lowercase());
         match (kind, lower.as_slice()) {
-            // The working directory.
+            // `PWD` is the working directory.
             (Some(Kind::Password), [word]) if is_constant && word == "pwd" => None,
             (Some(kind), _) => Some(kind),
             (None, [.., last]) if last == "auth" && lower.len() == 1 => Some(Kind::Auth),
@@ -110,7 +110,7 @@ impl Names {
         }
     }
 
-    /// The kind of a word that is, or ends with, a password or a token.
+    /// The kind of a word that is a password or a token, or ends with one.
     fn ends(&self, word: &str) -> Option<Kind> {
         match self.words.get(word) {
             Some(Word::Password) => return Some(Kind::Password),
@@ -126,18 +126,18 @@ impl Names {
         }
     }
 
-    /// The secret of the name with a part at `at`, and its kind.
+    /// The secret, and its kind, of the name that has a part at `at`.
     pub(crate) fn secret(&self, text: &[u8], at: usize) -> Option<(Kind, Range<usize>)> {
         let name = name_around(text, at)?;
         let shown = std::str::from_utf8(text.get(name.clone())?).ok()?;
         let kind = self.kind(last_member(shown.trim_start_matches('-')))?;
         let value = gap(text, &name).and_then(|gap| value::at(text, gap))?;
-        // `PASS: TestParse` is the result of a test.
+        // `PASS: TestParse` is the result of a test, not a password.
         let is_verdict = shown.eq_ignore_ascii_case("pass") && !value.is_quoted && !value.is_tight;
         (!is_verdict && value.is_secret(kind)).then(|| (kind, value.whole(text)))
     }
 
-    /// Whether raw JSON may have a secret of the name with a part at `at`. Blanks behind the name may be escaped.
+    /// Whether raw JSON may have a secret of the name that has a part at `at`. Blanks after the name may be escaped.
     pub(crate) fn may_have(&self, raw: &[u8], at: usize) -> bool {
         let has_gap = |name: &Range<usize>| {
             let rest = raw.get(name.end..).unwrap_or_default();
@@ -152,13 +152,14 @@ impl Names {
     }
 }
 
-/// The member that a path of members leads to: `password` of `spring.datasource.password`. `value` is that of the one before.
+/// The last member of a path of members: `password` of `spring.datasource.password`. But `value` names its parent, so
+/// the member before it is returned.
 fn last_member(name: &str) -> &str {
     let path = name.strip_suffix(".value").unwrap_or(name);
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Whether a word before another one may belong to a secret.
+/// Whether a word may stand before a word that means a secret.
 fn is_qualifier(word: &str) -> bool {
     matches!(word, "service" | "test" | "provider" | "vault" | "public")
 }
@@ -182,12 +183,12 @@ fn words(name: &str) -> Vec<&str> {
     out
 }
 
-/// The name around a part of it, which is not longer than a name may be.
+/// The name around its part at `at`; `None` if the name is too long.
 fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
     let head = text.get(at.saturating_sub(LONGEST_NAME)..at)?;
     let before = head.iter().rev().take_while(|byte| is_of_name(**byte));
     let mut start = at - before.count();
-    // The letter of an escape is not of the name: `\nTOKEN=`.
+    // The letter of an escape does not belong to the name: `\nTOKEN=`.
     if start > 0 && text.get(start - 1) == Some(&b'\\') && start < at {
         start += 1;
     }
@@ -200,7 +201,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// The text from the end of a name to the start of its value; `None` if none can follow.
+/// The gap between the end of a name and the start of its value; `None` if no value can follow.
 fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
     let rest = text.get(name.end..(name.end + LONGEST_GAP).min(text.len()))?;
     let shown = text.get(name.clone())?;
@@ -225,7 +226,7 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
         let is_comparison = matches!(sign, [b'=', b'=', ..] | [b':', b':', ..]);
         let is_sign = !is_comparison && !(sign.starts_with(b"://"));
         let behind = closing + blanks + one.len();
-        // Bold text, and the type in `password: &str = "…"`.
+        // The marks of bold text, or the type in `password: &str = "…"`, may follow.
         let behind = behind + count(rest.get(behind..)?, |byte| byte == b'*');
         let is_of_type = |byte| is_of_name(byte) || b"&<> ?|".contains(&byte);
         let of_type = count(rest.get(behind..)?, is_of_type);
@@ -258,11 +259,11 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
             is_element: true,
             ..gap(blanks + 1)
         }),
-        // A call: `.password("…")`, `define('DB_PASSWORD', '…')`.
+        // A call, such as `.password("…")` or `define('DB_PASSWORD', '…')`.
         ([b'(', ..], 0) => Some(quoted(blanks + 1)),
         ([b',', b' ', ..], 1..) if is_constant => Some(quoted(closing + blanks + 2)),
         ([b',', ..], 1..) if is_constant => Some(quoted(closing + blanks + 1)),
-        // SQL: `PASSWORD '…'`.
+        // SQL, such as `PASSWORD '…'`.
         ([b'\'', ..], 0) if blanks > 0 && shown.eq_ignore_ascii_case(b"password") => {
             Some(quoted(blanks))
         }
@@ -274,7 +275,7 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
     }
 }
 
-/// The length of what parts a name from its value in a list of variables: `"name":"TOKEN","value":"…"`.
+/// The length of the text between a name and its value in a list of variables: `"name":"TOKEN","value":"…"`.
 fn value_member(rest: &[u8]) -> Option<usize> {
     let is_between = |byte| {
         matches!(
@@ -291,7 +292,7 @@ fn value_member(rest: &[u8]) -> Option<usize> {
     (before > 0 && is_sign).then_some(before + b"value".len() + closing + 1 + blanks)
 }
 
-/// Whether the value follows behind a blank: that of an option, a variable, or a line of `.netrc`.
+/// Whether a value follows the name after a blank, as for an option, a variable, or a line of `.netrc`.
 fn takes_blank(text: &[u8], name: &Range<usize>) -> bool {
     if text
         .get(name.clone())

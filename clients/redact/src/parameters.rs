@@ -1,8 +1,8 @@
 //! The parameters of an `Authorization` header: `username="ada", response="…"`.
 
-/// Bytes of the longest list.
+/// The most bytes of a list of parameters.
 const LONGEST: usize = 8192;
-/// Bytes of the longest name.
+/// The most bytes of a name.
 const LONGEST_NAME: usize = 64;
 
 /// The end of the parameters that begin at `at`; `None` if there are none.
@@ -20,7 +20,7 @@ pub(super) fn end(text: &[u8], at: usize) -> Option<usize> {
     last
 }
 
-/// The end of a name, `=` and a value.
+/// The end of one parameter: a name, `=` and a value.
 fn parameter_end(text: &[u8], at: usize) -> Option<usize> {
     let is_of_name =
         |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'*');
@@ -47,7 +47,7 @@ fn parameter_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The end of a quoted value, with its last quote. Quotes within it have more backslashes.
+/// The end of a quoted value, after its closing quote. Quotes inside the value have more backslashes.
 fn quoted_end(text: &[u8], at: usize, backslashes: usize) -> usize {
     let mut before = 0;
     let rest = text.get(at..).unwrap_or_default();
@@ -62,7 +62,8 @@ fn quoted_end(text: &[u8], at: usize, backslashes: usize) -> usize {
     text.len()
 }
 
-/// Skips a comma with the blanks and line breaks around it, also escaped ones. Blanks alone part parameters too.
+/// Skips a comma and the blanks and line breaks around it, escaped or not. Blanks without a comma separate parameters
+/// too.
 fn skip_comma(text: &[u8], at: usize) -> usize {
     let blanks = |mut at: usize, breaks: bool| {
         loop {

@@ -6,9 +6,9 @@
 /// A kind of secret.
 pub(super) struct Rule {
     pub kind: &'static str,
-    /// Texts of which each occurrence is looked at. They are in every secret of this kind.
+    /// Texts that every secret of this kind contains. Each occurrence is checked.
     pub literals: &'static [&'static str],
-    /// A pattern that begins where the secret begins. Group 1 is the secret, else the whole match.
+    /// A pattern that begins where the secret begins. The secret is group 1, or the whole match if there is no group.
     ///
     /// A repetition without an upper limit must not be able to pass a place where the rule may begin again: otherwise
     /// hostile text would take quadratic time.
@@ -18,27 +18,27 @@ pub(super) struct Rule {
     pub check: Check,
 }
 
-/// The start of a secret, seen from its literal.
+/// Where a secret begins, relative to its literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// The literal, not behind a letter, a digit or an underscore.
+    /// At the literal, which must not follow a letter, a digit or an underscore.
     Word,
-    /// The literal, not behind a character of base64url.
+    /// At the literal, which must not follow a character of base64url.
     Token,
-    /// The literal, anywhere.
+    /// At the literal, anywhere.
     Anywhere,
-    /// So many bytes before the literal.
+    /// At this number of bytes before the literal.
     Before(usize),
-    /// The digits before the literal.
+    /// At the digits before the literal.
     Digits,
 }
 
-/// The end of a secret.
+/// Where a secret may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// Not before a letter, a digit or an underscore.
     Word,
-    /// Anywhere; further characters of base64url belong to the secret.
+    /// Anywhere. The secret includes all characters of base64url that follow.
     Run,
     Anywhere,
 }
@@ -47,13 +47,13 @@ pub(super) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     Nothing,
-    /// It has a digit, unlike words.
+    /// The match has a digit, unlike words.
     Digit,
-    /// It has credentials, which are the secret, and no variables of a template.
+    /// The match is a URL with credentials, which are the secret, and without variables of a template.
     Url,
-    /// The match is the name of the first parameter of a header; all parameters are the secret.
+    /// The match is the name of the first parameter of a header. The secret is all parameters.
     Parameters,
-    /// Lines of a key follow, and belong to it.
+    /// Lines of a private key follow. The secret includes them.
     KeyBlock,
 }
 

@@ -1,6 +1,6 @@
-//! Secrets for tests, of this crate and of those that use it.
+//! Secrets for the tests of this crate, and of crates that use it.
 
-/// Characters of a token, which no scanner of repositories takes for a real one.
+/// The characters of a token. Scanners of repositories do not take the token for a real one.
 pub(crate) fn chars(alphabet: &str, count: usize) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     (0..count)
@@ -11,7 +11,7 @@ pub(crate) fn chars(alphabet: &str, count: usize) -> String {
 pub(crate) const ALNUM: &str = "a1B2c3D4e5F6g7H8j9K0LmNpQrStUvWxYz";
 pub(crate) const HEX: &str = "0a1b2c3d4e5f6789";
 
-/// A secret of each kind that is one word.
+/// One secret of each kind that is a single word.
 pub(crate) fn tokens() -> Vec<(&'static str, String)> {
     let alnum = |count| chars(ALNUM, count);
     let hex = |count| chars(HEX, count);
@@ -43,7 +43,7 @@ pub(crate) fn tokens() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The token as JSON writes it in strings: plain, behind escapes and colours, and escaped itself.
+/// A token as JSON writes it in strings: plain, after escapes and colours, and with escapes in it.
 pub(crate) fn escaped_forms(token: &str) -> [String; 6] {
     let escape = |char| format!("\\u{:04x}", u32::from(char));
     [

@@ -1,8 +1,9 @@
-//! Characters that nobody sees: the one table of them (protocol.md §1.5). Every program that shows or stores the text of
-//! a session goes by it; tables in other languages are tested against it.
+//! Characters that people do not see. This is the only table of them (protocol.md §1.5). Every program that shows or
+//! stores the text of a session uses this table, and tables in other languages are tested against it.
 
-/// Whether a terminal, an editor or a browser would obey `char` instead of showing it: the controls C0, DEL and C1,
-/// separators of lines and paragraphs, marks of the direction of writing, annotations between lines, and tags.
+/// Whether a terminal, an editor or a browser would obey `char` instead of showing it. Such characters are the controls
+/// C0, DEL and C1, separators of lines and paragraphs, marks for the direction of writing, interlinear annotations, and
+/// tags.
 #[inline]
 pub const fn is_control(char: char) -> bool {
     matches!(
@@ -18,9 +19,9 @@ pub const fn is_control(char: char) -> bool {
     )
 }
 
-/// Whether `char` has no picture of its own, in which words can be hidden from people that a model reads: a control, or
-/// another character of Unicode's property `Default_Ignorable_Code_Point`. Some of these shape the characters beside
-/// them: joiners and variation selectors. Line feeds and tabs are among the controls.
+/// Whether `char` is invisible, so that text for a model can be hidden from people with it. Such characters are
+/// controls, with line feeds and tabs, and all of Unicode's property `Default_Ignorable_Code_Point`. Some of them shape
+/// the characters beside them: joiners and variation selectors.
 pub const fn is_unseen(char: char) -> bool {
     is_control(char)
         || matches!(

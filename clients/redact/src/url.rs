@@ -1,17 +1,17 @@
-//! The credentials in URLs, also where slashes and characters are escaped: JSON in a string has
+//! Finds the credentials in URLs. Slashes and characters may be escaped, as in JSON in a string:
 //! `https:\/\/ada:p\u00e4ss@host`.
 
 use std::ops::Range;
 
-/// Bytes of the longest credentials.
+/// The most bytes of the credentials.
 const LONGEST: usize = 1024;
-/// The most backslashes before an escaped character: twice as many on each level of nesting.
+/// The most backslashes before an escaped character. Each level of nesting doubles their number.
 const MOST_BACKSLASHES: usize = 8;
-/// Bytes from which a user with a digit is taken for a token.
+/// A user name with a digit and at least this number of bytes is taken for a token.
 const TOKEN: usize = 16;
 
-/// The secret of the URL whose `://` begins at `at`: its password, its token in place of a user, or both. The slashes may
-/// be escaped. In raw JSON, a character may have six bytes.
+/// The secret of the URL whose `://` begins at `at`: its password, the token in place of its user name, or both. The
+/// slashes may be escaped. In raw JSON one character may have six bytes.
 pub(super) fn credentials(text: &[u8], at: usize, is_raw: bool) -> Option<Range<usize>> {
     let start = skip_slash(text, at + 1).and_then(|next| skip_slash(text, next))?;
     let authority = text.get(start..authority_end(text, start))?;
@@ -23,13 +23,13 @@ pub(super) fn credentials(text: &[u8], at: usize, is_raw: bool) -> Option<Range<
             match password {
                 _ if user.iter().any(is_of_sentence) => return None,
                 b"" => 0..colon,
-                // Some services take the token as the user.
+                // Some services take the token as the user name.
                 b"x-oauth-basic" => 0..length,
                 _ if is_token(user) => 0..length,
                 _ => colon + 1..length,
             }
         }
-        // Only HTTP has tokens without passwords: `ada` in `ssh://ada@host` is a user.
+        // Only HTTP uses tokens without passwords: in `ssh://ada@host`, `ada` is a user name.
         None if !is_http(text.get(..at)?) || shown == b"git" => return None,
         None if shown.iter().any(is_of_sentence) => return None,
         None => 0..length,
@@ -40,7 +40,7 @@ pub(super) fn credentials(text: &[u8], at: usize, is_raw: bool) -> Option<Range<
     is_secret.then(|| start + secret.start..start + secret.end)
 }
 
-/// The place behind a slash, which backslashes may escape.
+/// The position after a slash. Backslashes may escape the slash.
 fn skip_slash(text: &[u8], at: usize) -> Option<usize> {
     let slash = at + backslashes(text, at);
     (text.get(slash) == Some(&b'/')).then_some(slash + 1)
@@ -52,7 +52,7 @@ fn backslashes(text: &[u8], at: usize) -> usize {
     some.take_while(|byte| **byte == b'\\').count()
 }
 
-/// The end of the host, from the start of the user.
+/// The end of the authority, which begins with the user name at `at`.
 fn authority_end(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         at += match byte {
@@ -67,7 +67,7 @@ fn authority_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The length of a code such as `\u00e4`; `None` if it is none, or if the character ends the authority.
+/// The length of a character code such as `\u00e4`; `None` if there is no code, or if its character ends the authority.
 fn escaped_character(text: &[u8], at: usize) -> Option<usize> {
     let code = at + backslashes(text, at);
     let digits = text.get(code + 1..code + 5)?;
@@ -84,7 +84,7 @@ fn is_end(byte: u8) -> bool {
         || matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>' | b'`')
 }
 
-/// The place of the last `@` before a host. A digest of a container image is none.
+/// The position of the last `@` before a host. The `@` before the digest of a container image does not count.
 fn last_at_sign(authority: &[u8]) -> Option<usize> {
     let is_before_host = |at: &usize| {
         let host = authority.get(at + 1..).unwrap_or_default();
@@ -96,7 +96,7 @@ fn last_at_sign(authority: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'@', authority).find(is_before_host)
 }
 
-/// Whether the byte is none of a user or a token: it parts a URL from an address behind it.
+/// Whether the byte cannot be in a user name or a token, so that a URL and an e-mail address after it are separate.
 fn is_of_sentence(byte: &u8) -> bool {
     matches!(byte, b'(' | b')' | b'[' | b']' | b',')
 }
@@ -115,7 +115,7 @@ fn is_http(text: &[u8]) -> bool {
     ends_with(b"http") || ends_with(b"https")
 }
 
-/// Whether a secret is a variable of a template, or stars.
+/// Whether a secret is a variable of a template, or consists of stars.
 fn is_placeholder(secret: &[u8]) -> bool {
     let starts = [&b"${"[..], b"{", b"$(", b"[redacted:"];
     let is_name = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';

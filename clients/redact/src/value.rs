@@ -1,15 +1,15 @@
-//! The value behind a name: its end, and whether it is a secret rather than a variable, a placeholder or code.
+//! Finds the end of the value after a name, and tells a secret from a variable, a placeholder or code.
 
 use crate::name::{Gap, Kind};
 use std::ops::Range;
 
-/// Bytes of the longest value in quotes.
+/// The most bytes of a value in quotes.
 const LONGEST: usize = 4096;
 
-/// Bytes of a value without quotes by which it is judged.
+/// The number of bytes by which a value without quotes is judged.
 const JUDGED: usize = 256;
 
-/// Values that stand in place of a secret, or say of which kind it is.
+/// Values that stand in place of a secret, or name its kind.
 const PLACEHOLDERS: &[&str] = &[
     "changeme",
     "default",
@@ -47,24 +47,24 @@ const PLACEHOLDERS: &[&str] = &[
     "your",
 ];
 
-/// A value.
+/// The value after a name.
 #[derive(Debug)]
 pub(crate) struct Value<'t> {
     pub shown: &'t [u8],
-    /// The bytes of the text.
+    /// The bytes of the value in the text.
     pub span: Range<usize>,
     pub is_quoted: bool,
-    /// Whether it follows `=` without blanks.
+    /// Whether the value follows `=` without blanks.
     pub is_tight: bool,
-    /// Whether it follows the `=` of a constant so.
+    /// Whether the value follows the `=` of a constant without blanks.
     pub is_attached: bool,
-    /// Whether a bracket follows, as behind the name of a function.
+    /// Whether a bracket follows, as after the name of a function.
     pub is_called: bool,
-    /// Whether code is around it that is rarely around a secret without quotes.
+    /// Whether the value is surrounded by code that rarely surrounds a secret without quotes.
     pub is_of_code: bool,
 }
 
-/// The value behind a gap.
+/// The value after a gap.
 pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
     let rest = text.get(gap.end..text.len().min(gap.end + LONGEST))?;
     let escapes = rest.iter().take_while(|byte| **byte == b'\\').count();
@@ -104,7 +104,7 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
     }
     let judged = rest.iter().take(JUDGED);
     let length = judged.take_while(|byte| !ends(**byte)).count();
-    // A full stop, or a colon, ends a sentence.
+    // A full stop or a colon at the end ends a sentence.
     let shown = rest.get(..length)?;
     let trimmed = shown.trim_ascii_end().len();
     let end = shown
@@ -116,7 +116,7 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
     value(0, if gap.is_attached { length } else { end }, false)
 }
 
-/// The length of a quoted value on one line; its own quotes have more backslashes.
+/// The length of a quoted value on one line. Quotes inside the value have more backslashes.
 fn quoted(rest: &[u8], quote: u8, escapes: usize) -> Option<usize> {
     let mut before = 0;
     for (at, byte) in rest.iter().enumerate() {
@@ -145,7 +145,7 @@ fn ends(byte: u8) -> bool {
 }
 
 impl Value<'_> {
-    /// Its bytes in the text, also those behind the judged ones.
+    /// The bytes of the whole value in the text, with those after the judged ones.
     pub(crate) fn whole(&self, text: &[u8]) -> Range<usize> {
         let rest = text.get(self.span.end..).unwrap_or_default();
         let is_cut = !self.is_quoted && self.span.len() == JUDGED;
@@ -153,7 +153,7 @@ impl Value<'_> {
         self.span.start..self.span.end + more.count()
     }
 
-    /// Whether it is a secret of this kind.
+    /// Whether the value is a secret of this kind.
     pub(crate) fn is_secret(&self, kind: Kind) -> bool {
         let Ok(shown) = std::str::from_utf8(self.shown) else {
             return false;
@@ -181,7 +181,7 @@ impl Value<'_> {
         }
     }
 
-    /// Whether a value without quotes is code: a name, a member, a call.
+    /// Whether a value without quotes is code: a name, a member or a call.
     fn is_code(&self, shown: &str, marks: &Marks) -> bool {
         let is_member = shown
             .split(['.', ':'])
@@ -202,7 +202,7 @@ impl Value<'_> {
         if marks.digits > 0 || marks.symbols > 0 {
             return true;
         }
-        // Letters alone may be a word of a form, which begins with a capital, or a name of the source.
+        // A value of letters only may be a capitalized word of a form, or a name in source code.
         let is_word = shown.bytes().skip(1).all(|byte| !byte.is_ascii_uppercase());
         let is_label = is_word && shown.starts_with(|first: char| first.is_ascii_uppercase());
         self.is_attached && marks.letters >= 4
@@ -210,13 +210,13 @@ impl Value<'_> {
     }
 }
 
-/// The characters of a value.
+/// Counts of the characters of a value.
 struct Marks {
     letters: usize,
     digits: usize,
     /// Changes between capitals and small letters.
     turns: usize,
-    /// `_`, `-` and `.`, which names have too.
+    /// The characters `_`, `-` and `.`, which names have too.
     joints: usize,
     symbols: usize,
     blanks: usize,
@@ -253,8 +253,8 @@ impl Marks {
         }
     }
 
-    /// Whether the characters are those of a token: digits among letters, or letters of changing size. Words joined by
-    /// hyphens are not.
+    /// Whether the characters look like a token: digits among letters, or letters of changing case. Words joined by
+    /// hyphens do not look so.
     fn is_random(&self) -> bool {
         let size = self.letters + self.digits + self.joints + self.symbols;
         let is_number = self.letters == 0 && self.symbols == 0 && size < 16;
@@ -266,7 +266,7 @@ impl Marks {
     }
 }
 
-/// Whether a value is a variable, a template, or a word in place of a secret.
+/// Whether a value is a variable, a template, or a word that stands for a secret.
 fn is_placeholder(shown: &str) -> bool {
     let starts = [
         "$", "{", "<", "%", "(", "[", "*", "@{", "#{", "&", "!", "...", "…", "env:", "op://",
@@ -296,14 +296,14 @@ fn is_placeholder(shown: &str) -> bool {
         || says && !has_long_part(&lower)
 }
 
-/// Whether a word stands in place of a secret. With digits behind it, `password` may be one: `password123`.
+/// Whether a word stands for a secret. If digits follow, `password` may be a secret: `password123`.
 fn is_stand_in(word: &str) -> bool {
     let plain = word.trim_end_matches(|char: char| char.is_ascii_digit());
     let is_weak = matches!(plain, "password" | "passwd" | "secret" | "token");
     PLACEHOLDERS.contains(&if is_weak { word } else { plain })
 }
 
-/// Whether a value that begins like a variable is a password: `$2b$10$…`, `!Pa55word`.
+/// Whether a value that begins like a variable is a password after all: `$2b$10$…`, `!Pa55word`.
 fn is_escaped(shown: &str) -> bool {
     let rest = shown.get(1..).unwrap_or_default();
     match shown.as_bytes() {
@@ -319,13 +319,13 @@ fn is_escaped(shown: &str) -> bool {
     }
 }
 
-/// Whether a part between words is so long that only a token has it.
+/// Whether a value has a part so long that it must be a token.
 fn has_long_part(lower: &str) -> bool {
     let mut parts = lower.split(|char: char| !char.is_ascii_alphanumeric());
     parts.any(|part| part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a value is a path or a URL: those have rules of their own.
+/// Whether a value is a path or a URL. Other rules find the secrets in these.
 fn is_path(shown: &str) -> bool {
     let starts = ["/", "./", "../", "~/", "http://", "https://", "urn:"];
     starts.iter().any(|start| shown.starts_with(start)) && !shown.ends_with('=')
@@ -339,15 +339,15 @@ fn is_identifier(part: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether letters are followed by digits at the end alone, as in `hunter2`: a name of the source rarely is of small
-/// letters and longer than five of them.
+/// Whether the only digits follow the letters at the end, as in `hunter2`. Names in source code rarely have more than
+/// five small letters followed by digits.
 fn has_ending_digits(shown: &str) -> bool {
     let letters = shown.bytes().take_while(u8::is_ascii_lowercase).count();
     let rest = shown.get(letters..).unwrap_or_default();
     letters >= 5 && !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether text is the base64 of a user, a colon and a password.
+/// Whether the text is the base64 of a user name, a colon and a password.
 fn is_user_and_password(text: &[u8]) -> bool {
     let mut bits: u32 = 0;
     let mut held = 0;

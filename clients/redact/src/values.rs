@@ -1,4 +1,4 @@
-//! Secrets that are known by their value: those of variables, as salted hashes, and words of a person.
+//! Secrets that are recognized by their values: values of variables, kept as salted hashes, and words of a person.
 
 use crate::named::Names;
 use crate::{Secret, is_behind, is_word_byte};
@@ -8,36 +8,36 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 
-/// The fewest and the most bytes of a value: a shorter one is often something else.
+/// The fewest and the most bytes of a value. A shorter value often occurs as other text.
 pub const VALUE_BYTES: std::ops::RangeInclusive<usize> = 12..=512;
 /// The fewest and the most bytes of a word.
 pub const WORD_BYTES: std::ops::RangeInclusive<usize> = 3..=512;
-/// The most values that one program gives.
+/// The most values that one program may add.
 pub const MAX_VALUES: usize = 64;
 /// The most words.
 pub const MAX_WORDS: usize = 256;
 /// The kind of the value of a variable.
 pub const VARIABLE: &str = "variable";
-/// The kind of a word of a person.
+/// The kind of a word that a person has added.
 pub const WORD: &str = "word";
 
-/// The bytes at the beginning of a value that its check is made of.
+/// The number of bytes at the beginning of a value from which its check is computed.
 const HEAD: usize = 8;
 
-/// A value as a hash, for somebody who must find it and not know it.
+/// A value as a hash, for a program that must find the value without knowing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueHash {
-    /// Its bytes.
+    /// The length of the value in bytes.
     pub length: usize,
-    /// 16 bits of its first 8 bytes and the salt, so that few texts need a hash.
+    /// 16 bits from the salt and the first 8 bytes of the value. Only text with this check needs the SHA-256.
     pub check: u16,
     /// SHA-256 of the salt and the value.
     pub sha256: [u8; 32],
 }
 
 impl ValueHash {
-    /// The hash of a value; `None` if the value cannot be found in text: its length is outside of [`VALUE_BYTES`], or it has
-    /// blanks, double quotes, backslashes, or characters that are not ASCII.
+    /// The hash of a value; `None` if text is not searched for such a value: its length is outside of [`VALUE_BYTES`],
+    /// or it has blanks, double quotes, backslashes, or characters that are not ASCII.
     pub fn of(salt: &[u8], value: &str) -> Option<Self> {
         Self::with(Key::of(salt), salt, value.as_bytes())
     }
@@ -64,8 +64,8 @@ impl ValueHash {
     }
 }
 
-/// The values of the variables whose name says that they are secret, or is one of `also`; at most [`MAX_VALUES`]. Paths and
-/// addresses are left out, which tell a program where to look.
+/// The values of the variables whose names mean a secret or are in `also`; at most [`MAX_VALUES`]. Paths and addresses
+/// are left out: they only say where something is.
 pub fn secret_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     also: &[String],
@@ -82,35 +82,35 @@ pub fn secret_variables(
     variables.take(MAX_VALUES).collect()
 }
 
-/// Values and words that are secrets, whatever is beside them.
+/// Values and words that are secrets in any context.
 #[derive(Clone, Default)]
 pub struct KnownValues {
     values: Option<ValueSet>,
     words: Option<Words>,
 }
 
-/// Values with one salt.
+/// The values that have one salt.
 #[derive(Clone)]
 struct ValueSet {
     salt: Vec<u8>,
     key: Key,
-    /// The checks, as bits.
+    /// The set of checks, as bits.
     checks: Box<[u64]>,
-    /// The longest first.
+    /// The hashes by the length of their values, the longest first.
     by_length: Vec<(usize, HashSet<[u8; 32]>)>,
 }
 
 #[derive(Clone)]
 struct Words {
     finder: AhoCorasick,
-    /// For each word the bytes of the shorter words that it begins with, the longest first.
+    /// For each word, the lengths of the shorter words with which it begins, the longest first. In bytes.
     shorter: Vec<Vec<usize>>,
-    /// Whether JSON may write a word in another way, so that it has to be decoded.
+    /// Whether JSON may escape a character of a word, so that strings must be decoded.
     may_be_escaped: bool,
 }
 
 impl KnownValues {
-    /// No values yet; the hashes that are added have this salt.
+    /// An empty set. The hashes that are added later must have this salt.
     pub fn new(salt: &[u8]) -> Self {
         let values = ValueSet {
             salt: salt.to_vec(),
@@ -124,7 +124,7 @@ impl KnownValues {
         }
     }
 
-    /// Adds values by their hashes, at most [`MAX_VALUES`], if there is a salt.
+    /// Adds values by their hashes, at most [`MAX_VALUES`]. Without a salt it adds nothing.
     pub fn add_hashes(&mut self, hashes: impl IntoIterator<Item = ValueHash>) {
         if let Some(values) = &mut self.values {
             for hash in hashes.into_iter().take(MAX_VALUES) {
@@ -133,7 +133,7 @@ impl KnownValues {
         }
     }
 
-    /// Adds values as they are, if there is a salt; those that cannot be found are left out.
+    /// Adds values as they are. Values that text is not searched for are left out. Without a salt it adds nothing.
     pub fn add_values(&mut self, added: impl IntoIterator<Item = String>) {
         if let Some(values) = &mut self.values {
             for value in added.into_iter().take(MAX_VALUES) {
@@ -144,7 +144,7 @@ impl KnownValues {
         }
     }
 
-    /// Replaces the words, at most [`MAX_WORDS`]. Each has a length within [`WORD_BYTES`]; others are left out.
+    /// Replaces the words by at most [`MAX_WORDS`] words. Words whose length is outside of [`WORD_BYTES`] are left out.
     pub fn set_words(&mut self, words: &[String]) {
         let words = words.iter().filter(|word| WORD_BYTES.contains(&word.len()));
         let words: Vec<&String> = words.take(MAX_WORDS).collect();
@@ -156,7 +156,7 @@ impl KnownValues {
             .build(&words);
         let shorter = words.iter().map(|word| shorter_words(word, &words));
         let shorter = shorter.collect();
-        // The automaton of so few words can always be built.
+        // An automaton of so few words can always be built.
         let finder = finder.ok().filter(|_| !words.is_empty());
         self.words = finder.map(|finder| Words {
             finder,
@@ -165,19 +165,19 @@ impl KnownValues {
         });
     }
 
-    /// The first value at or behind `at`.
+    /// The first value at or after `at`.
     pub(crate) fn value(&self, text: &[u8], at: usize) -> Option<Secret> {
         self.values
             .as_ref()
             .and_then(|values| values.next(text, at))
     }
 
-    /// The first word at or behind `at`.
+    /// The first word at or after `at`.
     pub(crate) fn word(&self, text: &[u8], at: usize) -> Option<Secret> {
         self.words.as_ref().and_then(|words| words.next(text, at))
     }
 
-    /// Whether raw JSON may have one.
+    /// Whether raw JSON may have a value or a word.
     pub(crate) fn may_match(&self, json: &[u8]) -> bool {
         let is_escaped =
             |words: &Words| words.may_be_escaped && memchr::memchr(b'\\', json).is_some();
@@ -187,7 +187,7 @@ impl KnownValues {
     }
 }
 
-/// The bytes of the words that this one begins with.
+/// The lengths of the words with which this word begins, in bytes.
 fn shorter_words(word: &str, words: &[&String]) -> Vec<usize> {
     let begins = |other: &&&String| {
         let head = word.as_bytes().get(..other.len());
@@ -247,7 +247,7 @@ impl ValueSet {
         }
     }
 
-    /// The first value in a run of bytes that values have.
+    /// The first value in a run of bytes that values may have.
     fn in_run(&self, text: &[u8], start: usize, end: usize) -> Option<Secret> {
         let last = (end + 1).checked_sub(*VALUE_BYTES.start())?;
         (start..last).find_map(|at| {
@@ -259,7 +259,7 @@ impl ValueSet {
         })
     }
 
-    /// The longest value at a place.
+    /// The longest value at a position.
     fn at(&self, text: &[u8], at: usize, most: usize) -> Option<Secret> {
         self.by_length.iter().find_map(|(length, values)| {
             let span = at..at + length;
@@ -295,7 +295,7 @@ impl Words {
     }
 }
 
-/// The numbers that a salt makes checks with.
+/// The numbers that turn a salt and a text into a check.
 #[derive(Clone, Copy)]
 struct Key(u64, u64);
 
@@ -309,7 +309,7 @@ impl Key {
         Self(number(0), number(8) | 1)
     }
 
-    /// The check of a text by its first bytes; `None` if it is too short.
+    /// The check of the first bytes of a text; `None` if the text is too short.
     fn check(self, text: &[u8]) -> Option<u16> {
         let head = u64::from_le_bytes(*text.first_chunk::<HEAD>()?);
         // The high bits of this product depend on all bytes.
@@ -318,7 +318,7 @@ impl Key {
     }
 }
 
-/// The word and the bit of a check.
+/// The index of the word and the bit for a check.
 fn place(check: u16) -> (usize, u64) {
     (usize::from(check >> 6), 1 << (check & 63))
 }
@@ -331,12 +331,12 @@ fn sha256(salt: &[u8], value: &[u8]) -> [u8; 32] {
         .into()
 }
 
-/// The bytes that JSON and people write as they are.
+/// Whether JSON and people write this byte without an escape.
 fn is_of_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
-/// Whether no run of such bytes goes on at `at` that began before it.
+/// Whether a run of such bytes may begin at `at`: no run continues across `at`.
 fn begins_run(text: &[u8], at: usize, is_of: fn(u8) -> bool) -> bool {
     let is_in = text.get(at).copied().is_some_and(is_of);
     !(is_in && is_behind(text, at, is_of))
@@ -347,12 +347,12 @@ fn ends_run(text: &[u8], end: usize, is_of: fn(u8) -> bool) -> bool {
     !(is_in(end) && end.checked_sub(1).is_some_and(is_in))
 }
 
-/// Letters of other scripts are of words too.
+/// Whether the byte belongs to a word. All bytes of letters of other scripts do.
 fn is_of_word(byte: u8) -> bool {
     is_word_byte(byte) || !byte.is_ascii()
 }
 
-/// A name such as `acme` is also in `acme_db`.
+/// Whether the byte continues a number or a name: the word `acme` is also found in `acme_db`.
 fn is_of_number_or_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }

@@ -1,10 +1,10 @@
-//! The made samples of `tests/data/redact`, whose README describes their form.
+//! The generated samples of `tests/data/redact`, whose README describes their form.
 
 use crate::Redactor;
 
 pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/redact");
 
-/// A text with its secrets.
+/// A text and the secrets in it.
 pub(crate) struct Sample {
     pub text: String,
     pub secrets: Vec<String>,
@@ -59,7 +59,7 @@ impl Random {
         }
     }
 
-    /// Characters of the class that `{class count}` names.
+    /// Random characters of the class that `{class count}` names.
     fn filled(&mut self, class: &str) -> String {
         let (class, count) = class.split_once(' ').unwrap_or((class, "0"));
         let count = count.parse().unwrap();
@@ -84,7 +84,7 @@ impl Random {
         }
     }
 
-    /// The template with its gaps filled, and the texts in its marks.
+    /// The sample of a template: its gaps are filled, and the texts between its marks are the secrets.
     pub(crate) fn sample(&mut self, template: &str) -> Sample {
         let mut filled = String::new();
         let mut rest = template;
@@ -182,7 +182,7 @@ fn redacted(redactor: &Redactor, text: &str) -> String {
     redactor.text(text, &mut |_, _| {}).into_owned()
 }
 
-/// 58 of 144 samples of secrets stayed in an export.
+/// Once 58 of 144 sample secrets stayed in an export.
 #[test]
 fn at_least_99_of_100_made_secrets_are_replaced() {
     let redactor = Redactor::new(true, None).unwrap();
@@ -212,7 +212,8 @@ fn at_least_99_of_100_made_secrets_are_replaced() {
         left.len(),
         samples.len()
     );
-    // A replaced secret is not touched again. A quoted password of `curl` stayed in exports, since JSON escapes its quotes.
+    // A replaced secret is not replaced again. A quoted password of `curl` once stayed in exports, since JSON escapes
+    // its quotes.
     for sample in &samples {
         let once = redacted(&redactor, &sample.text);
         assert_eq!(redacted(&redactor, &once), once, "{:?}", sample.text);

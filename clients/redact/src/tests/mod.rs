@@ -269,7 +269,7 @@ fn credentials_of_urls_are_replaced_however_they_are_written() {
         redacted("https://TOKEN@host").0,
         format!("https://{mark}@host")
     );
-    // JSON is searched as it is written.
+    // JSON is searched without decoding it.
     for entry in [
         r#"{"a":"https://ada:p\u00e4ss@host"}"#,
         r#"{"a":"https:\\/\\/ada:pw1@host"}"#,
@@ -282,7 +282,7 @@ fn credentials_of_urls_are_replaced_however_they_are_written() {
     assert!(!redactor().may_change(plain.as_bytes()));
 }
 
-/// The first parameter was replaced, and the signature at the end stayed.
+/// Once only the first parameter was replaced, and the signature at the end stayed.
 #[test]
 fn all_parameters_of_an_authorization_header_are_replaced() {
     let digest = r#"username="Ada, \"x\"", realm="a b", nonce="c", uri="/dir/", qop=auth,nc=01, response="6629fae4""#;
@@ -383,7 +383,7 @@ fn hostile_text_takes_linear_time() {
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
 }
 
-/// JSON is searched as it is written: a line break is two characters, and any character may be an escape.
+/// JSON is searched without decoding it: a line break has two characters, and any character may be an escape.
 #[test]
 fn json_that_may_change_is_found_however_it_is_escaped() {
     for (kind, token) in tokens() {
@@ -397,8 +397,8 @@ fn json_that_may_change_is_found_however_it_is_escaped() {
     assert!(!redactor().may_change(br#"{"a":"no \n secret \" at all"}"#));
 }
 
-/// Programs put the line's number before each line of a key, JSON in a string escapes its line breaks, and a search in
-/// the bytes of an entry then took the key for none: it stayed whole in exports.
+/// Programs put a line number before each line of a key, and JSON escapes the line breaks in strings. A search in the
+/// bytes of an entry once did not recognize such a key, which stayed in exports.
 #[test]
 fn private_keys_are_replaced_with_the_numbers_of_their_lines() {
     let lines = [
@@ -446,7 +446,8 @@ fn private_keys_are_replaced_with_the_numbers_of_their_lines() {
     }
 }
 
-/// Titles lose the first byte of a terminal's codes, and text in URLs and source code has codes of characters.
+/// Titles lose the first byte of the escape codes of a terminal, and text in URLs and in source code has character
+/// codes.
 #[test]
 fn tokens_behind_codes_and_other_letters_are_replaced() {
     let token = format!("ghp_{}", chars(ALNUM, 36));

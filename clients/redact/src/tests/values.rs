@@ -1,4 +1,4 @@
-//! Secrets that are known by their value.
+//! Secrets that are recognized by their values.
 
 use super::super::*;
 
@@ -17,7 +17,7 @@ fn shown(redactor: &Redactor, text: &str) -> String {
     redactor.text(text, &mut |_, _| {}).into_owned()
 }
 
-/// A value of a variable stood in an export wherever no name that says secret was beside it.
+/// The value of a variable once stayed in an export wherever no name that means a secret was beside it.
 #[test]
 fn a_value_of_a_variable_is_replaced_wherever_it_is_a_word() {
     let redactor = known(&[VALUE, "tangerine-Boat"], &[]);
@@ -86,7 +86,7 @@ fn a_word_is_replaced_in_any_case_and_the_longest_that_is_whole() {
     }
 }
 
-/// Two that overlap are replaced as one: no part of either is left.
+/// Two secrets that overlap are replaced as one, so that no part of either stays.
 #[test]
 fn no_part_of_overlapping_secrets_is_left() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
@@ -137,14 +137,14 @@ fn values_are_kept_as_hashes_and_shown_nowhere() {
     );
 }
 
-/// The seconds that this thread has run: a busy machine does not add to them.
+/// The seconds that this thread has run. Other work of the machine does not count.
 fn seconds() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds: u64 = text.split(' ').next().unwrap().parse().unwrap();
     nanoseconds / 1_000_000_000
 }
 
-/// A search for values was begun again behind each word, and went to the end each time.
+/// A search for values once began again after each word, and went to the end each time.
 #[test]
 fn time_is_linear_with_words_and_values() {
     let redactor = known(&[VALUE], &["aa", "aaa", "aaab", "acme"]);
