@@ -11,7 +11,7 @@ fn answer(text: &str, cost: f64) -> Json {
     json!({"role": "assistant", "content": content, "usage": usage(cost), "provider": "p", "model": "m", "stopReason": "stop"})
 }
 
-/// A session u1 → a1 → u2 that is open, and its closed fork at a1, which goes on with f1 → f2.
+/// A session u1 → a1 → u2 that is open, and a closed fork of it at a1, which continues with f1 → f2.
 fn with_fork() -> (Daemon, String, std::path::PathBuf) {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);
     for name in [
@@ -50,7 +50,7 @@ fn tokens(d: &mut Daemon) -> Json {
     d.ok("get_stats", json!({}))["cost"].clone()
 }
 
-/// The message said that this session has no such entry, which nobody had asked.
+/// The message once said that this session has no such entry, although the entry of the other session was requested.
 #[test]
 fn an_unknown_entry_is_one_of_the_other_session() {
     let (mut d, fork, _) = with_fork();
@@ -165,13 +165,13 @@ fn a_second_call_is_answered_with_the_first() {
         (&merged["summaryEntry"], &json!("alreadyThere"))
     );
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    // In another process, and after a restart too.
+    // A retry in another process, and after a restart, has the same result.
     let home = d.stop();
     let mut d = Daemon::quiet_in(&home);
     d.ignore("session_tree");
     d.open(&path);
     assert_eq!(d.ok("cherry_pick", params)["entryIds"], first["entryIds"]);
-    // Elsewhere it is another wish.
+    // At another position it is another request.
     d.set_leaf(Some("u2"));
     let there = json!({"entryIds": ["f1", "f2"], "fromSessionId": fork});
     assert_ne!(d.ok("cherry_pick", there)["entryIds"], first["entryIds"]);
@@ -181,7 +181,7 @@ fn a_second_call_is_answered_with_the_first() {
 fn the_other_session_is_only_read() {
     let (mut d, fork, path) = with_fork();
     let before = std::fs::read(&path).unwrap();
-    // Open elsewhere, and cut off in the middle of a line.
+    // The other session is open in another daemon, and its last line is incomplete.
     let mut other = Daemon::quiet_in(&d.home);
     other.ignore("diagnostics");
     other.open(&path);
@@ -195,7 +195,7 @@ fn the_other_session_is_only_read() {
     foreign_append(&path, "{\"type\":\"message\",\"id\":\"to");
     let merged = d.ok("merge_branch", json!({"fromSessionId": fork}));
     assert_eq!(merged["reason"], "alreadyThere", "{merged}");
-    // Open here: what is appended there can be merged again.
+    // The other session is open here: what is appended to it can be merged later.
     d.ok("open_session", json!({"sessionId": fork}));
     let params = json!({"sessionId": fork, "message": user("And faster?"), "entryId": "f3"});
     d.ok("append_message", params);
@@ -205,7 +205,8 @@ fn the_other_session_is_only_read() {
     d.allow_stderr();
 }
 
-/// A label after the step of the other session made another summary, and a retry found that the leaf had moved.
+/// Once, after a label on the last step of the other session, a retry made another summary and found that the leaf had
+/// moved.
 #[test]
 fn a_repeated_merge_passes_over_bookkeeping_and_its_own_summary() {
     let (mut d, fork, _) = with_fork();
@@ -230,7 +231,8 @@ fn a_repeated_merge_passes_over_bookkeeping_and_its_own_summary() {
     d.err_kind("merge_branch", other, "leafMoved");
 }
 
-/// Clients choose ids, so a session that is not a fork may have the same ones: it was merged without its beginning.
+/// Clients choose ids, so a session that is not a fork may have the same ones. Once, its beginning was missing in the
+/// merge.
 #[test]
 fn sessions_with_equal_ids_are_not_forks() {
     let (mut d, ..) = with_fork();

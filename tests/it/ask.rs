@@ -19,7 +19,7 @@ fn store(home: &Home, log: Log, id: &str) {
     log.store(home, &format!("2025-01-01T00-00-00-000Z_{id}.jsonl"));
 }
 
-/// Of the ten hits that a person saw, 2.4 had the phrase; `rate` found "separate".
+/// Of the ten hits on the first page, on average 2.4 once had the phrase, and `rate` found "separate".
 #[test]
 fn a_phrase_comes_before_words_apart_and_these_before_one_word() {
     let home = Home::new();
@@ -57,7 +57,7 @@ fn a_phrase_comes_before_words_apart_and_these_before_one_word() {
     let place = |id: &str| found.iter().position(|one| one == id).unwrap();
     assert!(place("apart") < place("one"), "{found:?}");
     assert!(ids(&ask(&mut d, "rate")).is_empty());
-    // Not every word must occur, and forms of a word are one.
+    // An entry need not contain every word, and all forms of a word are the same.
     assert_eq!(ids(&ask(&mut d, "why did the tunnels explode"))[0], "apart");
     let result = ask(&mut d, "exit codes");
     let hit = &result["hits"][0];
@@ -133,7 +133,7 @@ fn pages_are_of_one_ranking_until_it_is_given_up() {
     let page = |cursor: Option<&str>| json!({"query": "cache", "mode": "ask", "limit": 2, "cursor": cursor});
     let whole = ids(&ask(&mut d, "cache"));
     let first = d.ok("search", page(None));
-    // An entry that comes meanwhile changes no later page.
+    // An entry that is appended in between changes no later page.
     store(&home, Log::new("new").user("new", "", "cache"), "new");
     let second = d.ok("search", page(first["nextCursor"].as_str()));
     let third = d.ok("search", page(second["nextCursor"].as_str()));
@@ -179,7 +179,7 @@ fn a_word_that_no_entry_has_gets_near_ones() {
     assert!(ask(&mut d, "scheduler").get("didYouMean").is_none());
 }
 
-/// The failed attempt is what no other search returns.
+/// This search returns the failed attempt, which no other search returns.
 #[test]
 fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
     let home = Home::new();
@@ -200,7 +200,7 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
             "branch_summary",
             "b1",
             "u3",
-            // The first line, which is the same in all summaries, took the place of the reason.
+            // The first line, which all summaries share, once took the place of the reason.
             json!({"fromId": "u2", "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nToo hot."}),
         );
     store(&home, log, "t");
@@ -255,7 +255,7 @@ fn filters_are_applied_before_the_best_entries_are_taken() {
     let home = Home::new();
     let mut log = Log::new("s").user("u0", "", "Begin");
     let mut above = "u0".to_owned();
-    // The best entries are on the path and have a word that is left out below.
+    // The best entries are on the path and have a word that the query below excludes.
     for number in 1..20 {
         let id = format!("u{number}");
         log = log.user(&id, &above, "cache spinach");
@@ -366,7 +366,7 @@ fn a_cursor_names_one_ranking_of_one_daemon() {
     d.err_kind("search", page("cache", Some(cursor)), "cursorExpired");
 }
 
-/// The document promised all entries of a session.
+/// The document once promised all entries of a session.
 #[test]
 fn of_one_session_the_200_best_entries_are_hits() {
     let home = Home::new();
@@ -386,7 +386,7 @@ fn of_one_session_the_200_best_entries_are_hits() {
     assert_eq!(result["more"], json!([{"sessionId": "s", "count": 50}]));
 }
 
-/// The output of a tool or the thinking of a model that repeats a word came before the prose that says it.
+/// The output of a tool or the thoughts of a model that repeat a word once came before the prose about it.
 #[test]
 fn prose_comes_before_calls_and_these_before_output_and_thinking() {
     let home = Home::new();
@@ -408,7 +408,7 @@ fn prose_comes_before_calls_and_these_before_output_and_thinking() {
     assert_eq!(found[..2], ["prose", "call"], "{found:?}");
 }
 
-/// One entry with two of four words came before a conversation about all of them.
+/// One entry with two of four words once came before a conversation about all of them.
 #[test]
 fn a_session_that_has_most_words_together_comes_before_one_strong_entry() {
     let home = Home::new();

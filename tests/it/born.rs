@@ -1,20 +1,20 @@
-//! Branches that grow in the background, many at once: 8 writers in two daemons, and a program that takes no lock
-//! (session-file.md §4.9). Nobody's leaf moves, and the file opens where that program goes on.
+//! Many branches grow in the background at once: 8 writers in two daemons, beside a program that takes no lock
+//! (session-file.md §4.9). No leaf moves, and the file opens where that program continues.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::harness::*;
 
-/// The branches of each daemon.
+/// The number of branches of each daemon.
 const BRANCHES: usize = 4;
 
-/// The rounds of the test.
+/// The number of rounds of the test.
 fn rounds() -> usize {
     if is_long_run() { 1_000 } else { 40 }
 }
 
-/// Where a program opens the file that takes its last line for the leaf.
+/// Where the file opens in a program that takes its last line for the leaf.
 fn last_line(path: &Path) -> Json {
     let bytes = std::fs::read(path).unwrap();
     let last = bytes.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
@@ -25,7 +25,7 @@ fn last_line(path: &Path) -> Json {
     }
 }
 
-/// A daemon with the ends of its branches.
+/// A daemon and the last entries of its branches.
 struct Grower {
     d: Daemon,
     name: char,
@@ -48,7 +48,7 @@ impl Grower {
         }
     }
 
-    /// Sends one append for each branch, and returns what was sent.
+    /// Sends one append for each branch, and returns the ids of the requests and their params.
     fn send(&mut self, round: usize) -> Vec<(Json, Json)> {
         let asked = (0..BRANCHES).map(|branch| {
             let id = format!("{}{branch}-{round}", self.name);
@@ -70,7 +70,8 @@ impl Grower {
     fn receive(&mut self, sent: Vec<(Json, Json)>) {
         for (id, params) in sent {
             let mut answered = self.d.response(&id);
-            // On a slow machine the lock may not be had within 2 s. Then nothing is written.
+            // On a slow machine the daemon may not get the lock within 2 s. Then nothing is written, and the append is
+            // sent again.
             while let Err(error) = answered {
                 assert_eq!(error.kind, "sessionLocked", "{error:?}");
                 answered = self.d.call("append_message", params.clone());
@@ -79,8 +80,8 @@ impl Grower {
     }
 }
 
-/// Grows all branches round by round while `say` appends to its own conversation, and returns the id of its message. Its first
-/// parent is the leaf of the file.
+/// Grows all branches round by round while `say` appends to its own conversation. `say` gets the parent, which is first
+/// the leaf of the file, and returns the id of its message.
 pub(crate) fn grow_beside(
     home: &std::sync::Arc<Home>,
     path: &Path,

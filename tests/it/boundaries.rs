@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names that pure modules must not use: the system, threads, locks, the runtime, the clock, randomness.
+/// Names that modules without I/O must not use: the system, threads, locks, the runtime, the clock, random numbers.
 const IMPURE: &str = r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|getrandom|Mutex|RwLock|Instant|SystemTime)\b";
-/// The names of one operating system's items and devices, and the conditions on a system.
+/// The names of items and devices of one operating system, and conditions on the operating system.
 const SYSTEM: &str = r#"\b(std::os|rustix|libc|nix|close_fds|listenfd|winapi_util|tokio::signal|tokio::net::(unix|Unix\w+))(::|\b)|process_group\(|cfg\(.*(unix|windows|target_os)|"/(proc|dev/fd|dev/tty)"#;
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 80;
-/// Tables, which may be longer: a table is read row by row.
+/// Files that are tables may be longer, since a reader looks up single rows.
 const TABLES: &[&str] = &["src/wire/methods.rs"];
-/// The modules of wings that are one module by themselves; their files stand beside these.
+/// Wings that are one module: their files are siblings of these modules.
 const INNER: &[&str] = &["importer", "schema"];
 
-/// The folders whose files still import each other in a circle. This list only becomes shorter.
+/// The folders in which files still import each other in a circle. This list must only become shorter.
 const CIRCLES: &[&str] = &["src/core/json/block", "src/fleet/team"];
 
-/// The most files of the service that use one of its files.
+/// The most files of the service that may use one of its files.
 const MOST_USERS: usize = 12;
 
 type Names = BTreeSet<String>;
@@ -29,7 +29,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The cells of the rows of a table in README, whose name is in the comments around it.
+/// The cells of the rows of a table in README.md. Comments around the table contain its name.
 fn table<const CELLS: usize>(name: &str) -> Vec<[String; CELLS]> {
     let readme = read("README.md");
     let (_, table) = readme
@@ -54,7 +54,7 @@ fn words(cell: &str) -> Names {
     cell.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The Rust files below `folder`, by their paths in the project, with their text.
+/// The Rust files below `folder`: their paths in the project, and their texts.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.join(folder)];
@@ -75,7 +75,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The wings: the folders of `src` that are crates.
+/// The wings, which are the folders of `src` with a crate.
 fn wings() -> Names {
     let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
     let folders = folders.map(|folder| folder.unwrap().path());
@@ -85,7 +85,7 @@ fn wings() -> Names {
         .collect()
 }
 
-/// The wings that a `Cargo.toml` names as dependencies of the library or program.
+/// The wings that a `Cargo.toml` has as dependencies.
 fn dependencies(manifest: &str) -> Names {
     let manifest = read(manifest);
     let (_, dependencies) = manifest.split_once("\n[dependencies]\n").expect("some");
@@ -97,7 +97,7 @@ fn dependencies(manifest: &str) -> Names {
     names.map(str::to_owned).collect()
 }
 
-/// A module: its wing, or `treelined` for the program, and its code without comments and tests.
+/// A module: its wing (`treelined` for the program), and its code without comments and tests.
 #[derive(Default)]
 struct Module {
     wing: String,
@@ -143,7 +143,7 @@ fn modules() -> BTreeMap<String, Module> {
     modules
 }
 
-/// The modules of its own wing that each module imports.
+/// The imports of each module from its own wing.
 fn imports() -> BTreeMap<String, Names> {
     let path = Regex::new(r"\bcrate::(\w+|\{)").unwrap();
     let modules = modules();
@@ -188,7 +188,7 @@ fn wings_use_what_the_readme_allows() {
     }
 }
 
-/// Each wing says at its wall what holds in it.
+/// The `lib.rs` of each wing states the promises of the wing.
 #[test]
 fn wings_say_their_invariants() {
     for wing in wings() {
@@ -241,7 +241,7 @@ fn no_modules_import_each_other_in_a_circle() {
     );
 }
 
-/// Opens the braces of a `use`: the paths that it names, each after `before`.
+/// Expands the braces of a `use`: adds each path in them, after `before`.
 fn open_braces(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((prefix, inner)) = tree.split_once('{') else {
         return paths.push(format!("{before}{}", tree.trim()));
@@ -265,15 +265,15 @@ fn open_braces(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// A file of `src`, by what it names.
+/// The names in a file of `src`.
 struct SourceFile {
     path: String,
-    /// The number of names in the path of its wing.
+    /// The number of names in the path of the file's wing.
     wing: usize,
     code: String,
-    /// The paths that it names, those of its `use`s first.
+    /// All paths in the file, first the paths of its `use`s.
     paths: Vec<String>,
-    /// The paths of its `use`s, by the names that they bring.
+    /// The paths of the file's `use`s, by the names that they import.
     brought: BTreeMap<String, String>,
 }
 
@@ -325,7 +325,7 @@ fn source_files() -> SourceFiles {
     files
 }
 
-/// The module at which a path begins, in the file of a module; `None` for one of another crate.
+/// The module at which a path begins, seen from the file of `module`; `None` if it is in another crate.
 fn beginning(files: &SourceFiles, module: &[String], path: &str) -> Option<Vec<String>> {
     let mut at = module.to_vec();
     match path.split("::").next()?.trim() {
@@ -339,8 +339,8 @@ fn beginning(files: &SourceFiles, module: &[String], path: &str) -> Option<Vec<S
     Some(at)
 }
 
-/// The files that each file imports, by the paths that it names: `crate::…`, `super::…`, `self::…`, and paths that
-/// begin with one of its submodules.
+/// The files that each file imports. They are found by the paths in it: `crate::…`, `super::…`, `self::…`, and paths
+/// that begin with a submodule of the file.
 fn imported_files() -> BTreeMap<String, Names> {
     let files = source_files();
     let arrows = files.iter().map(|(module, file)| {
@@ -368,8 +368,8 @@ fn imported_files() -> BTreeMap<String, Names> {
     arrows.collect()
 }
 
-/// The module of the file that defines what a path names, after re-exports; `None` for a path that ends at a module, and
-/// for one of another crate. `steps` ends a re-export of itself.
+/// The module whose file defines the item of a path, after re-exports; `None` for a path to a module, and for an item
+/// of another crate. `steps` limits the re-exports that are followed, since a re-export may name itself.
 fn definer(files: &SourceFiles, module: &[String], path: &str, steps: u8) -> Option<Vec<String>> {
     let steps = steps.checked_sub(1)?;
     let brought = |module: &[String], name: &str, rest: &[&str]| {
@@ -398,8 +398,8 @@ fn definer(files: &SourceFiles, module: &[String], path: &str, steps: u8) -> Opt
     None
 }
 
-/// The conversions of the service were named in 25 of its files, and `Daemon` in 24: who changed one of them had to read
-/// most of the crate. A user names what a file defines, also through a re-export.
+/// Once 25 files of the service used its conversions, and 24 used `Daemon`: whoever changed one of these had to read
+/// most of the crate. A file uses another one if it names an item of it, also through a re-export.
 #[test]
 fn no_file_of_the_service_has_many_users() {
     let files = source_files();
@@ -422,7 +422,7 @@ fn no_file_of_the_service_has_many_users() {
     assert!(users.is_empty(), "over {MOST_USERS} users: {users:#?}");
 }
 
-/// `impl Daemon` stood in 13 files, so that no file said what the daemon is.
+/// `impl Daemon` was once in 13 files, so that no single file showed what the daemon is.
 #[test]
 fn what_the_daemon_does_is_in_few_files() {
     let block = Regex::new(r"(?m)^impl(<.*>)? (\w.* for )?Daemon\b").unwrap();
@@ -433,7 +433,8 @@ fn what_the_daemon_does_is_in_few_files() {
     assert!(files.len() <= 3, "{files:?}");
 }
 
-/// A menu and what its entries share stood in one `mod.rs`: 40 of the 44 files of `cli` imported each other.
+/// A menu and the items that its entries share were once in one `mod.rs`, so 40 of the 44 files of `cli` imported each
+/// other.
 #[test]
 fn no_files_of_a_folder_import_each_other_in_a_circle() {
     let imported = imported_files();
@@ -498,7 +499,8 @@ fn pure_modules_name_no_system_thread_lock_or_clock() {
     }
 }
 
-/// Some 35 files named Unix items, so that the program could be built nowhere else, and nobody saw on what it depends.
+/// Some 35 files once named Unix items, so the program could be built on no other system, and its dependencies on the
+/// system were not visible.
 #[test]
 fn only_the_module_os_names_an_operating_system() {
     let system = Regex::new(SYSTEM).unwrap();
@@ -513,7 +515,8 @@ fn only_the_module_os_names_an_operating_system() {
     }
 }
 
-/// `log`, `session` and `cache` named the file of the standard library, so that a simulated disk had no place to stand.
+/// `log`, `session` and `cache` once used the files of the standard library directly, so they could not run on a
+/// simulated disk.
 #[test]
 fn the_files_of_a_store_are_reached_through_os() {
     let modules = modules();

@@ -1,5 +1,5 @@
-//! Summaries of branches: the preparation, the request to a summarizer, the goal and the outline. protocol.md
-//! §4.5, semantics.md §2.
+//! Summaries of branches: the preparation, the request to a summarizer, the goal, and the outline. protocol.md §4.5,
+//! semantics.md §2.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::config::{file, script};
 use crate::harness::*;
 
-/// u1 a1 | s2 u2 a2 k1 u3 a3 k2 u4 a4, where `k2` keeps from `u2` on. `k1` is an earlier compaction and
-/// `s2` a system message.
+/// u1 a1 | s2 u2 a2 k1 u3 a3 k2 u4 a4. The compaction `k2` keeps the entries from `u2` on. `k1` is an earlier
+/// compaction, and `s2` is a system message.
 fn compacted(d: &mut Daemon, first_kept: Json) {
     d.chain(&["u1", "a1"]);
     let read = |id: &str, path: &str| tool_call(id, "read", json!({"path": path}));
@@ -38,15 +38,15 @@ fn unasked() -> Daemon {
     d
 }
 
-/// Entries that the nearest compaction kept, the newest ones, were neither in its summary nor among the
-/// entries to summarize, so no summarizer read them. The preparation carries them.
+/// The newest entries, which the nearest compaction keeps, were once neither in its summary nor among the entries to
+/// summarize, so no summarizer read them. Now the preparation has them.
 #[test]
 fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     let cases = [
         (json!("u2"), "a1", &["u2", "a2", "u3", "a3"][..]),
         (json!("a3"), "a1", &["a3"]),
         (json!("s2"), "a1", &["u2", "a2", "u3", "a3"]),
-        // The boundary is above the common ancestor: only the abandoned part is kept.
+        // The kept part begins above the common ancestor. Only its abandoned entries are in the preparation.
         (json!("a1"), "a1", &["u2", "a2", "u3", "a3"]),
         (json!("u1"), "a2", &["u3", "a3"]),
         (json!("u2"), "a3", &[]),
@@ -81,9 +81,8 @@ fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     }
 }
 
-/// Clients counted `entriesToSummarize` to show the size of the abandoned branch. But that list begins after
-/// a compaction, and is absent if it is too large. `abandonedCount` counts every abandoned entry without leaf
-/// records.
+/// Clients once counted `entriesToSummarize` to show the size of the abandoned branch. But this list begins after a
+/// compaction, and is absent if it is too large. `abandonedCount` counts every abandoned entry except leaf records.
 #[test]
 fn the_preparation_counts_every_abandoned_step() {
     let mut d = unasked();
@@ -135,7 +134,7 @@ fn a_merge_prepares_the_other_branch_with_the_entries_its_compaction_kept() {
     assert_eq!(result["summaryEntry"]["fromId"], "a4");
 }
 
-/// The size limit was compared with the entries to summarize alone. Both lists count, and both become ids.
+/// The size limit was once compared only with the entries to summarize. Now both lists count, and both become ids.
 #[test]
 fn entries_that_are_too_large_together_with_the_kept_ones_become_ids() {
     let mut d = Daemon::start();
@@ -168,7 +167,7 @@ fn entries_that_are_too_large_together_with_the_kept_ones_become_ids() {
     d.response(&id).unwrap();
 }
 
-/// A daemon whose summarizer writes its input to a file, and that file.
+/// A daemon whose summarizer writes its input to a file, and the path of the file.
 fn commanded() -> (Daemon, PathBuf) {
     let home = Home::new();
     let heard = home.files().join("request");
@@ -190,8 +189,8 @@ fn heard(path: &PathBuf) -> Json {
     parse(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Summarizers read the previous summary and the entries after it, but not the entries that the compaction
-/// had kept.
+/// Summarizers once read the previous summary and the entries after it, but not the entries that the compaction had
+/// kept.
 #[test]
 fn a_summarizer_reads_the_context_in_its_order() {
     let (mut d, path) = commanded();
@@ -231,7 +230,7 @@ fn a_summarizer_reads_the_context_in_its_order() {
     assert_eq!(result["fromHook"], false, "there whenever a summary is");
 }
 
-/// A summary did not have the goal of a branch, since the request that began it is often above the branch.
+/// A summary once lacked the goal of a branch, since the request that began the branch is often above it.
 #[test]
 fn the_goal_is_the_target_or_the_first_request_or_the_nearest_above() {
     let (mut d, path) = commanded();
@@ -306,7 +305,7 @@ fn a_branch_without_any_request_has_no_goal() {
     assert!(heard(&path).get("goal").is_none());
 }
 
-/// An outline wrote "(none recorded)" under every heading, and began with the goal alone.
+/// An outline once wrote "(none recorded)" under every heading, and began with the goal alone.
 #[test]
 fn an_outline_begins_with_the_request_and_the_last_answer_and_leaves_out_empty_lists() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);

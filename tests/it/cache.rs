@@ -1,5 +1,5 @@
 //! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing.
-//! session-file.md §2 (the side index) and session-file.md §5 (the catalogue).
+//! session-file.md §2 describes the side index, §5 the catalogue.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ fn large(home: &Home) -> PathBuf {
     path
 }
 
-/// Everything that a daemon answers about the session and the list.
+/// All answers of a daemon about the session and the list.
 fn found(home: &Arc<Home>) -> Vec<Json> {
     let mut d = Daemon::quiet_in(home);
     let list = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -101,7 +101,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     assert_eq!(grown[4], "more");
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(found(&home), grown);
-    // Appended to again, and edited in place far from the ends of the file and without a change of ids.
+    // The file is appended to, and edited in place far from its ends, without a change of ids.
     let edited = String::from_utf8(before.clone()).unwrap();
     let edited =
         edited.replace("\"2500 text", "\"edit text") + &more + &more.replace("more", "last");
@@ -115,7 +115,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     );
     fs::remove_dir_all(home.sessions().join(".cache")).unwrap();
     assert_eq!(found(&home), told_of_edited);
-    // Another session's file under the same name, and the first file cut short.
+    // The file of another session under the same name, and the first file cut short.
     for text in [
         Log::new("s1").user("other", "", "other").text(),
         String::from_utf8(before[..before.len() - 100].to_vec()).unwrap(),
@@ -131,7 +131,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     }
 }
 
-/// Counts are kept with the session, and are not used for another file.
+/// Counts are kept with the session and are not used for another file.
 #[test]
 fn stats_count_all_entries() {
     let home = Home::new();
@@ -182,7 +182,7 @@ fn a_replaced_body_is_shown_and_counted() {
     d.notification("diagnostics");
 }
 
-/// An edit in place that restored the modification time of the file was not noticed.
+/// An edit in place that restored the modification time of the file was once not noticed.
 #[test]
 fn an_edit_that_keeps_the_modification_time_is_seen() {
     let home = Home::new();
@@ -199,8 +199,8 @@ fn an_edit_that_keeps_the_modification_time_is_seen() {
     assert_eq!(found(&home), after);
 }
 
-/// Entries that get another body later in the file are stored away from their neighbours. Their cached
-/// previews were not compared with their lines, and a line in front of its neighbours broke the view.
+/// An entry that gets another body later in the file is stored far from its neighbours. Once, its cached preview was
+/// not compared with its line, and a line before its neighbours broke the view.
 #[test]
 fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     let home = Home::new();
@@ -222,7 +222,7 @@ fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     };
     fs::write(&path, of("former")).unwrap();
     found(&home);
-    // Edited and appended to: only the lines themselves show the edit.
+    // The file is edited and then appended to. Only the edited line itself shows the edit.
     let more = Log::new("s1").user("more", "e3", "more").line(1).to_owned() + "\n";
     fs::write(&path, of("edited") + &more).unwrap();
     let after = found(&home);

@@ -160,8 +160,8 @@ fn an_abort_kills_the_program_and_its_children_within_100_ms() {
     });
 }
 
-/// A daemon that was ending dropped requests that took longer than 5 s: they were not answered, and messages queued for
-/// the end of a turn were lost.
+/// A daemon that was ending once dropped requests that took longer than 5 s: it did not answer them, and it lost
+/// messages queued for the end of a turn.
 #[test]
 fn a_summary_that_runs_too_long_after_the_end_of_stdin_is_aborted() {
     for after_eof in [false, true] {

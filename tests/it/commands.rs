@@ -16,7 +16,7 @@ fn owner_and_caller() -> (SharedDaemon, Daemon, Daemon) {
     (shared, owner, caller)
 }
 
-/// Runs `todo` and returns the id of the request and the event.
+/// Runs `todo`. Returns the id of the request and the event that the owner gets.
 fn run(caller: &mut Daemon, owner: &mut Daemon) -> (Json, Json) {
     let id = caller.send("run_command", json!({"name": "todo"}));
     (id, owner.notification("command_invoked"))
@@ -41,7 +41,7 @@ fn a_command_runs_in_the_client_that_offers_it() {
         json!({"accepted": true})
     );
     assert_eq!(caller.response(&id).unwrap(), result);
-    // The same answer again is acknowledged again.
+    // A repeated answer is acknowledged again.
     owner.answer(&invoked, result);
     let (id, invoked) = run(&mut caller, &mut owner);
     assert_eq!(invoked["args"], "");
@@ -88,7 +88,7 @@ fn a_name_is_taken_by_another_connection_or_built_in() {
     let (_shared, mut owner, mut caller) = owner_and_caller();
     let error = caller.err_kind("register_command", json!({"name": "todo"}), "commandExists");
     assert_eq!((error.code, error.details("name")), (1410, &json!("todo")));
-    // The list that the terminal client's own commands are compared with too.
+    // The commands of the terminal client are compared with the same list.
     let built_in = include_str!("../../schema/commands.txt").lines();
     for name in built_in {
         caller.err_kind("register_command", json!({"name": name}), "commandExists");
@@ -233,7 +233,7 @@ fn an_answer_of_another_form_leaves_the_command_open() {
     assert_eq!(caller.response(&id).unwrap()["output"], "done");
 }
 
-/// A command that held the queue of its session could not change the session.
+/// A command once held the queue of its session and so could not change the session.
 #[test]
 fn the_owner_may_navigate_while_its_command_runs() {
     let (_shared, mut owner, mut caller) = owner_and_caller();

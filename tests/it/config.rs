@@ -1,4 +1,5 @@
-//! The configuration file, `--config` and `treelined config`: precedence, and refused files and settings.
+//! The configuration file, `--config` and `treelined config`: which setting wins, and which files and settings are
+//! refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use crate::harness::*;
 
-/// Runs `treelined config` with this file in the platform's folder for configurations.
+/// Runs `treelined config` with this text as the configuration file of the user.
 fn described(home: &Home, file: &str, args: &[&str], env: &[(&str, &str)]) -> Output {
     let folder = home.files().join("config/treelined");
     fs::create_dir_all(&folder).unwrap();
@@ -208,8 +209,8 @@ fn chmod(path: &str, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A configuration file that other users may write was accepted unless it named programs. They could change
-/// `base_url`, and the key was sent to their server. Every command refuses such a file, except those that
+/// A configuration file that other users may write was once accepted unless it named programs. These users could change
+/// `base_url`, and the key was sent to their server. Now every command refuses such a file, except the commands that
 /// report it.
 #[test]
 fn a_file_that_others_may_write_is_refused_by_every_command() {
@@ -340,7 +341,7 @@ fn programs_that_others_may_change_are_reported_and_not_run() {
     }
 }
 
-/// Programs inherited the whole environment, keys included.
+/// Programs once inherited the whole environment, with all keys.
 #[test]
 fn programs_get_a_small_environment() {
     let home = Home::new();
@@ -405,7 +406,7 @@ fn programs_get_a_small_environment() {
     }
 }
 
-/// Text from files and arguments was printed unchanged: C1 controls and marks that reverse the direction of
+/// Text from files and arguments was once printed unchanged: C1 controls and marks that reverse the direction of
 /// writing reached the terminal.
 #[test]
 fn settings_and_errors_are_printed_without_control_characters() {
@@ -472,7 +473,7 @@ pub(crate) fn with_child(pid_file: &Path) -> String {
     format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
 }
 
-/// The child daemon of a command reported it too.
+/// The child daemon of a command once reported the same problem again.
 #[test]
 fn an_error_of_the_settings_is_reported_once_with_its_remedy() {
     let home = Home::new();

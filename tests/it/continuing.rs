@@ -1,5 +1,5 @@
-//! `continue_session`, `continuation_started` and `treelined continue`: a path in another agent. protocol.md §3.18,
-//! session-file.md §4.6. The files themselves are tested in `src/handoff`, with the agents in `tests/import`.
+//! `continue_session`, `continuation_started` and `treelined continue`: a path continues in another agent. protocol.md
+//! §3.18, session-file.md §4.6. `src/handoff` tests the files, and `tests/import` tests them with the agents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ fn the_record_of_a_continuation_moves_nobody() {
     assert_eq!(d.leaf(), "a2");
 }
 
-/// The record is at the place where the file opens, and the daemon's leaf may be elsewhere: it went to the empty
-/// position.
+/// The record is at the position where the file opens. The leaf of the daemon may be elsewhere, and the record once
+/// went to the empty position.
 #[test]
 fn a_daemon_whose_leaf_is_elsewhere_stays_there() {
     let (mut d, path) = two_turns();
@@ -81,20 +81,20 @@ fn a_dry_run_and_a_text_write_nothing() {
     assert!(result["text"].as_str().unwrap().contains("text of a2"));
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(files_below(&home_of(&d)), files);
-    // They read sessions that nobody changes here.
+    // The agents read sessions that no one changes here.
     d.ok("close_session", json!({}));
     d.ok("open_session", json!({"path": path, "mode": "read"}));
     d.ok("continue_session", json!({"tool": "codex", "dryRun": true}));
     d.err_kind("continue_session", json!({"tool": "codex"}), "readOnly");
 }
 
-/// A client showed the command of an agent that the machine does not have, and nothing said so.
+/// A client once showed the command of an agent that is not installed, and no message said so.
 #[test]
 fn a_program_that_is_not_installed_is_named() {
     let programs = tempfile::tempdir().unwrap();
     let codex = programs.path().join("codex");
     fs::write(&codex, "#!/bin/sh\n").unwrap();
-    // A file that cannot be run is not a program.
+    // A file that cannot be executed is not a program.
     fs::write(programs.path().join("pi"), "").unwrap();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&codex, executable).unwrap();
@@ -195,7 +195,8 @@ fn a_question_at_the_end_is_the_prompt() {
     assert_eq!(error.details("field"), "entryId");
 }
 
-/// The lesson of the dead end is said first: the summary that was written when the branch was left, else a new one.
+/// The new session begins with the lesson of the dead end: the summary that was written when the branch was left, or a
+/// new summary.
 #[test]
 fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
     let home = Home::new();
@@ -222,7 +223,7 @@ fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
     d.ignore("session_tree");
     d.chain(&["u4"]);
     d.set_leaf(Some("a2"));
-    // A branch below the summary is left for the entry before it.
+    // A branch below the summary is left, and the leaf goes to the entry before it.
     d.ok(
         "branch",
         json!({"entryId": "u1", "summary": {"summary": "Cold caches too."}}),
@@ -301,7 +302,7 @@ fn more_than_the_limit_is_refused_or_replaced_by_a_summary() {
     );
 }
 
-/// Thoughts and earlier turns counted that are left out: a path that fits was summarized.
+/// Thoughts and earlier turns that are left out once counted, so that a path that fits was summarized.
 #[test]
 fn what_is_left_out_makes_nobody_summarize() {
     let mut d = Daemon::quiet();
@@ -347,7 +348,7 @@ fn a_missing_folder_is_named() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// Nothing is run there, and the conversation of a folder that was removed could not be read as a text.
+/// Nothing is run in the folder, so its removal must not prevent reading the conversation as text. It once did.
 #[test]
 fn a_text_needs_no_folder() {
     let mut d = Daemon::quiet();
@@ -389,8 +390,8 @@ fn a_file_that_cannot_be_made_leaves_the_session_as_it_was() {
     );
 }
 
-/// The record is written first, then the file. A full disk, or a kill between the two, leaves neither a file nor a part of
-/// one; the record names a session that never begins.
+/// The record is written first, then the file. After a full disk, or a kill between the two writes, there is no file
+/// and no part of one. The record then names a session that never begins.
 #[test]
 fn a_fault_between_the_record_and_the_file_leaves_no_part_of_a_file() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
@@ -423,7 +424,7 @@ fn a_fault_between_the_record_and_the_file_leaves_no_part_of_a_file() {
     );
 }
 
-/// Old files of the own folder are removed: their agents have copies.
+/// Old files in treelined's own folder are removed. Their agents have copies.
 #[test]
 fn files_older_than_thirty_days_are_removed() {
     let (mut d, _) = two_turns();
@@ -474,7 +475,7 @@ fn the_command_says_what_is_lost_and_what_to_run() {
     let text = run(&["a2", "--in", "text"]);
     assert!(text.text().contains("text of a2") && !text.text().contains("it's done"));
     assert_eq!(fs::read(&path).unwrap(), before);
-    // Without a terminal it makes the session, and prints what to run.
+    // Without a terminal the command makes the session, and prints the command line to run.
     let made = run(&["a2", "--in", "claude-code"]);
     let file = made.text().lines().next().unwrap().to_owned();
     assert!(Path::new(&file).is_file(), "{}", made.text());

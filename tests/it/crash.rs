@@ -1,5 +1,5 @@
-//! A daemon killed at any moment of an append: every acknowledged entry is in the file, every later line can
-//! be read, and a torn tail is isolated and reported. session-file.md §3.
+//! A daemon is killed at any moment of an append. Every acknowledged entry is in the file, every later line can be
+//! read, and an incomplete last line is isolated and reported. session-file.md §3.
 //!
 //! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, which a failing run
 //! prints.
@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Above this size in bytes the file is started again, so that opening it stays fast.
+/// If the file is larger than this, in bytes, the test begins a new one, so that opening it stays fast.
 const LARGE: usize = 8 << 20;
 
-/// 300 bytes to 4 MB, each order of magnitude as likely as the others.
+/// A size from 300 bytes to 4 MB. All orders of magnitude are equally likely.
 fn size(random: &mut Random) -> usize {
     let scale = random.below(1 << 16) as f64 / f64::from(1 << 16);
     (300.0 * (4e6_f64 / 300.0).powf(scale)) as usize
 }
 
-/// The ids on whole lines of the file, and the number of lines that are not JSON.
+/// The ids on complete lines of the file, and the number of lines that are not JSON.
 fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
     let mut ids = BTreeSet::new();
     let mut torn = 0;
@@ -112,7 +112,7 @@ fn a_kill_while_appending_loses_no_acknowledged_entry() {
     println!("crash: {kills} kills, {torn_lines} openings with a torn line");
 }
 
-/// Cuts the last line at each byte, as a kill could.
+/// Cuts the last line after each byte, as a kill could.
 #[test]
 fn a_tail_torn_at_any_byte_is_isolated() {
     let whole = Log::new("s1").user("u1", "", "é").text();
@@ -156,8 +156,8 @@ impl Daemon {
     }
 }
 
-/// An append that failed half-way left bytes without a line end. The next entry was appended to them and lost
-/// with them.
+/// An append that failed half-way once left bytes without a line end. The next entry was appended to these bytes, and
+/// was lost with them.
 #[test]
 fn an_append_after_half_a_line_begins_a_new_line() {
     let text = format!(

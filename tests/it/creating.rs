@@ -12,8 +12,8 @@ fn introduced(home: &Arc<Home>) -> Daemon {
     d
 }
 
-/// A script that created a session left no file, so the next script found no session. Without `initialize`
-/// the file is written by `create_session`, with it by the first entry, unless `write` says otherwise.
+/// A script that created a session once left no file, so the next script did not find the session. Now, without
+/// `initialize`, `create_session` writes the file; with it, the first entry does. `write` overrides this.
 #[test]
 fn a_script_finds_the_session_it_made() {
     for (introduces, write, is_written) in [
@@ -79,14 +79,14 @@ fn an_ephemeral_session_takes_no_write_option() {
     assert!(d.home.session_files().is_empty());
 }
 
-/// Two daemons that were given the same id wrote two files, one of which was never listed. The second daemon
-/// is refused, by `create_session` with `now`, otherwise by its first append, and writes nothing.
+/// Two daemons that were given the same id once wrote two files, one of which was never listed. Now the second daemon
+/// is refused and writes nothing: `create_session` with `write: "now"` fails, otherwise the first append.
 #[test]
 fn two_daemons_with_one_session_id_create_one_file() {
     let home = Home::new();
     let mut daemons: Vec<Daemon> = (0..2).map(|_| introduced(&home)).collect();
     for (number, d) in daemons.iter_mut().enumerate() {
-        // Another folder for each, so that the file names differ.
+        // Each daemon has another folder, so that the names of the files differ.
         let params = json!({"sessionId": "same", "cwd": format!("/place{number}")});
         d.ok("create_session", params);
     }
@@ -172,7 +172,7 @@ fn an_empty_fork_is_written_when_a_new_session_is() {
     }
 }
 
-/// The images of a forked user message were not returned.
+/// The images of a forked user message were once not returned.
 #[test]
 fn a_fork_returns_images_for_the_editor() {
     let home = Home::new();
@@ -221,8 +221,8 @@ fn an_opened_session_describes_its_header() {
     assert_eq!(made["created"], made["header"]["timestamp"]);
 }
 
-/// A working directory with an escape sequence became a folder whose name changed the title of the terminal
-/// that listed it.
+/// A working directory with an escape sequence once became a folder with this sequence in its name. A terminal that
+/// listed the folder got another title.
 #[test]
 fn a_folder_is_named_without_control_characters() {
     let mut d = Daemon::quiet();
@@ -234,7 +234,7 @@ fn a_folder_is_named_without_control_characters() {
     assert_eq!(folder, "--a-]0;x--b-c---");
 }
 
-/// The name of the session directory was not synced: a crash could lose every session in it.
+/// The name of the session directory was once not synced, so a crash could lose every session in it.
 #[test]
 fn the_name_of_the_session_directory_is_synced() {
     let home = Home::new();
@@ -255,7 +255,7 @@ fn the_name_of_the_session_directory_is_synced() {
     );
 }
 
-/// A clock before 1970 made `create_session` panic.
+/// A clock before 1970 once made `create_session` panic.
 #[test]
 fn a_clock_before_1970_fails_no_call() {
     let home = Home::new();
@@ -289,7 +289,8 @@ fn a_clock_before_1970_fails_no_call() {
     }
 }
 
-/// The mark of a session without a file stayed in the file of marks for ever, and the family of an unknown session was "not open".
+/// The mark of a session without a file once stayed in the file of marks for ever, and the family of an unknown session
+/// was "not open".
 #[test]
 fn a_session_in_memory_has_no_marks() {
     let home = Home::new();

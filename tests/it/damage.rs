@@ -1,4 +1,4 @@
-//! Damaged session files open under their id, and can be written to, migrated and repaired; no whole entry is
+//! Damaged session files open under their id. They can be appended to, migrated and repaired, and no complete entry is
 //! lost. session-file.md §2.
 
 use std::fs;
@@ -32,7 +32,7 @@ fn entries(version: u64) -> Vec<String> {
     }
 }
 
-/// Files whose header is on a damaged line, with the name of the damage.
+/// Files whose header line is damaged, each with the name of the damage.
 fn damaged_headers(version: u64) -> Vec<(&'static str, String)> {
     let (header, entries) = (header(version), entries(version));
     let rest = entries.join("\n");
@@ -60,9 +60,8 @@ fn texts(d: &mut Daemon) -> Vec<String> {
     entries.as_array().unwrap().iter().map(text).collect()
 }
 
-/// A version 1 or 2 file with a damaged header line overflowed the stack on the first write and in `migrate`,
-/// since the migrated file still had the old version. The list showed such files under an id that could not
-/// be opened.
+/// A file of version 1 or 2 with a damaged header once overflowed the stack at the first write and in `migrate`, since
+/// the migrated file still had the old version. The list showed such files under an id that could not be opened.
 #[test]
 fn a_session_with_a_damaged_header_line_opens_by_its_id_and_is_written_to() {
     for version in [1, 2, 3] {
@@ -112,8 +111,8 @@ fn the_command_migrates_a_file_with_a_damaged_header_line() {
     }
 }
 
-/// `doctor --repair` removed a damaged header, reported the file as sound, and left a file that no daemon
-/// could open.
+/// `doctor --repair` once removed a damaged header, reported the file as sound, and left a file that no daemon could
+/// open.
 #[test]
 fn repairing_a_file_with_a_damaged_header_line_keeps_the_header() {
     for (damage, text) in damaged_headers(3) {
@@ -130,7 +129,7 @@ fn repairing_a_file_with_a_damaged_header_line_keeps_the_header() {
     }
 }
 
-/// `migrate` of a version 1 or 2 file with a torn tail never ended, since it took the fragment for a line
+/// `migrate` once never ended for a version 1 or 2 file with an incomplete last line, since it took this line for one
 /// that had just arrived.
 #[test]
 fn migrating_a_file_with_a_torn_tail_ends() {
@@ -162,8 +161,8 @@ fn file_lines_that_are_json(path: &Path) -> usize {
     text.lines().filter(|line| parse(line).is_ok()).count()
 }
 
-/// A torn line with 63 or more objects hid the entry after it on the same line: later entries became
-/// orphans, and a repair removed it.
+/// An incomplete line with 63 or more objects once hid the entry after it on the same line. Later entries became
+/// orphans, and a repair removed the hidden entry.
 #[test]
 fn an_entry_glued_behind_a_torn_line_is_found_and_survives_repair() {
     let home = Home::new();
@@ -196,8 +195,8 @@ fn an_entry_glued_behind_a_torn_line_is_found_and_survives_repair() {
     assert_eq!(d.path_ids(None), ["a", "b"]);
 }
 
-/// oh-my-pi begins a file with a line that holds the title, which it rewrites in place, and puts a title into
-/// the header. The title names the session until an entry does.
+/// oh-my-pi writes the title on the first line of the file, which it rewrites in place, and into the header. The
+/// session has this title until an entry names it.
 #[test]
 fn a_title_line_before_the_header_and_a_title_in_it_name_the_session() {
     let slot = |title: &str| {
@@ -249,8 +248,8 @@ fn a_title_line_before_the_header_and_a_title_in_it_name_the_session() {
     }
 }
 
-/// Ids that differ only in a lone surrogate were read as one id, with U+FFFD: the second entry replaced the
-/// first. Each is an entry, found by its id as stored and as shown.
+/// Ids that differ only in a lone surrogate were once read as the same id, with U+FFFD, so the second entry replaced
+/// the first. Now each is an entry, found by its id as stored and as shown.
 #[test]
 fn ids_with_different_lone_surrogates_are_different_entries() {
     let home = Home::new();
@@ -283,8 +282,8 @@ fn ids_with_different_lone_surrogates_are_different_entries() {
     assert_eq!(d.leaf(), json!("\u{fffd}d800"));
 }
 
-/// Opening a sparse file of 200 GB read every byte of the hole: other requests waited, and a signal took 8 s
-/// to end the daemon.
+/// To open a sparse file of 200 GB the daemon once read every byte of the hole. Other requests waited, and a signal
+/// took 8 s to end the daemon.
 #[test]
 fn a_sparse_file_of_200_gb_opens_without_reading_the_hole() {
     let home = Home::new();

@@ -27,7 +27,7 @@ fn stored(home: &Home, id: &str) -> PathBuf {
         .store(home, &format!("2025-01-01T00-00-00-000Z_{id}.jsonl"))
 }
 
-/// A delete that failed closed the session.
+/// A delete that failed once closed the session.
 #[test]
 fn a_session_that_cannot_be_deleted_stays_open() {
     let home = Home::new();
@@ -54,8 +54,8 @@ fn a_session_that_cannot_be_deleted_stays_open() {
     d.err_kind("get_leaf", json!({"sessionId": "s1"}), "sessionNotFound");
 }
 
-/// The backup `.v1.bak`, with the whole conversation, stayed behind. The files of a session go to the trash
-/// and come back with it; files of its fork and of other programs stay.
+/// The backup `.v1.bak`, with the whole conversation, was once left when the session was deleted. Now the files of a
+/// session go to the trash and come back together. The files of its fork and of other programs stay.
 #[test]
 fn files_that_belong_to_a_session_are_deleted_and_restored_with_it() {
     let home = Home::new();
@@ -130,7 +130,7 @@ fn deleted_sessions_are_listed_and_restored() {
         assert_eq!(row["deletedAt"].as_str().unwrap().len(), stamp(0).len());
     }
     assert!(rows[0]["deletedAt"].as_str() >= rows[1]["deletedAt"].as_str());
-    // Pages, and working directories as in `list_sessions`.
+    // Pages and working directories work as in `list_sessions`.
     let first = d.ok("list_trash", json!({"limit": 2, "cwd": "/project/"}));
     assert_eq!(first["sessions"].as_array().unwrap().len(), 2);
     let rest = d.ok(
@@ -143,13 +143,13 @@ fn deleted_sessions_are_listed_and_restored() {
         json!([])
     );
 
-    // The named file is restored, not another with the same id.
+    // The named file is restored, and not another file with the same id.
     let (path, oldest) = &deleted[0];
     let wrong = json!({"sessionId": "s2", "trashedPath": oldest});
     d.err_kind("restore_session", wrong, "sessionNotFound");
     let named = json!({"sessionId": "s1", "trashedPath": oldest});
     assert_eq!(d.ok("restore_session", named)["path"], json!(path));
-    // The session is there already, open or not.
+    // The restored session already exists, open or not.
     d.err_kind(
         "restore_session",
         json!({"sessionId": "s1"}),
@@ -192,7 +192,7 @@ fn the_restore_command_lists_the_trash_and_restores() {
     assert_eq!(run(&["s1"]).code, Some(1));
 }
 
-/// The file was copied by path and kept its permissions of 0644.
+/// The file was once copied by its path and kept its permissions of 0644.
 #[test]
 fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     let (home, other) = (Home::new(), Home::in_memory());
@@ -226,7 +226,7 @@ fn a_session_of_another_file_system_is_copied_with_private_permissions() {
     assert!(!path.exists() && !backup.exists());
 }
 
-/// Unfinished files of killed processes are removed later. Files of the user stay.
+/// Incomplete files of killed processes are removed later. Files of the user stay.
 #[test]
 fn temporary_files_of_killed_processes_are_removed_later() {
     let home = Home::new();
@@ -266,7 +266,7 @@ fn a_deleted_session_is_moved_to_the_trash() {
     d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
 }
 
-/// Answers that show a session, without numbers of this opening.
+/// The answers about a session, without the numbers of this opening.
 fn shown(d: &mut Daemon) -> Vec<Json> {
     let mut answers = vec![
         d.ok("get_entries", json!({}))["entries"].take(),
@@ -284,8 +284,8 @@ fn shown(d: &mut Daemon) -> Vec<Json> {
     answers
 }
 
-/// A build without the log reads the records that a machine with one has written (fleet.md): they are hidden, move
-/// nothing, and the file is sound.
+/// A build without support for teams reads the records that a machine with this support has written (fleet.md). It
+/// hides them, does not move the leaf, and reports no problem.
 #[test]
 fn records_of_a_deletion_in_a_log_say_nothing_about_the_conversation() {
     let home = Home::new();
@@ -318,7 +318,7 @@ fn records_of_a_deletion_in_a_log_say_nothing_about_the_conversation() {
     let home = d.stop();
     let checked = home.run(&["doctor", path.to_str().unwrap()], &[], "");
     assert_eq!(checked.code, Some(0));
-    // A program that takes the last line for the leaf goes on below it.
+    // A program that takes the last line for the leaf continues below it.
     let last = "{\"type\":\"custom\",\"customType\":\"x\",\"id\":\"p1\",\"parentId\":\"d3\",\"timestamp\":\"2025-01-02T00:00:00.000Z\"}\n";
     fs::write(&path, text + last).unwrap();
     let mut d = Daemon::quiet_in(&home);

@@ -1,5 +1,5 @@
-//! Each kind of error that these methods can produce, with its code and its details. protocol.md §8. The
-//! kinds for disks, locks, replaced files, summarizers and compactions are tested with their subjects.
+//! Each kind of error that these methods can return, with its code and its details. protocol.md §8. The kinds for
+//! disks, locks, replaced files, summarizers and compactions have tests beside their subjects.
 
 use crate::harness::*;
 
@@ -44,7 +44,7 @@ fn check(kind: &str, code: i64, details: &[&str], produce: impl FnOnce() -> RpcE
     assert!(error.data["retryable"].is_boolean(), "{error:?}");
     assert!(!error.message.is_empty(), "{error:?}");
     for member in details {
-        // Fails if the member is missing.
+        // This fails if the member is missing.
         error.details(member);
     }
 }
@@ -72,7 +72,7 @@ fn json_rpc_errors() {
         d.err("get_entry", json!({"entryId": "big"}))
     });
     check("overloaded", -32009, &[], || {
-        // A busy machine takes longer to read the requests.
+        // A busy machine reads the requests more slowly.
         let refused = [300, 1000, 3000, 9000].into_iter().find_map(overload);
         refused.expect("10 MB do not fit 200 kB")
     });
@@ -93,7 +93,7 @@ fn daemon_errors() {
         let mut d = answering(json!({"session_before_tree": {}}));
         let navigation = d.send("navigate_tree", json!({"targetId": "a1"}));
         let late = json!("late");
-        // One write, so that the daemon has both requests at once.
+        // The requests are one write, so that the daemon has both at once.
         d.send_together(&[
             (json!("end"), "shutdown", json!({})),
             (late.clone(), "get_leaf", json!({})),
@@ -247,8 +247,8 @@ fn navigation_errors() {
     });
 }
 
-/// The refusal by a daemon whose client asks for 10 MB and reads nothing for a while, though it may keep only 200 kB; `None`
-/// if the daemon has not come that far. An answer to a question is accepted meanwhile.
+/// A client asks for 10 MB and reads nothing for a while; the daemon may keep only 200 kB. Returns the refusal of the
+/// daemon, or `None` if it has not read so far. Meanwhile it accepts an answer to a question.
 fn overload(pause_ms: u64) -> Option<RpcError> {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);
     d.ignore_bookkeeping();

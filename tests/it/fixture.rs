@@ -1,5 +1,5 @@
-//! Input of the tests: messages as clients send them, lines and files as other programs write them
-//! (session-file.md §1), and reading such files.
+//! The input of the tests: messages as clients send them, and lines and files as other programs write them
+//! (session-file.md §1). Also functions that read such files.
 
 use std::fs;
 use std::io::Write;
@@ -35,7 +35,7 @@ pub(crate) fn tool_result(call: &str, name: &str, text: &str, is_error: bool) ->
     })
 }
 
-/// The `id` members of an array of objects, or the strings of an array of strings.
+/// The `id` members of an array of objects, or the elements of an array of strings.
 #[track_caller]
 pub(crate) fn ids(list: &Json) -> Vec<String> {
     list.as_array()
@@ -59,8 +59,8 @@ pub(crate) fn file_lines(path: &Path) -> Vec<Json> {
     file_lines_of_many(path)
 }
 
-/// The same, with blank lines allowed. They occur where a program without a lock writes: the daemon may end a
-/// line that is being written, and that line then ends itself.
+/// The lines of a file as JSON, with blank lines allowed. A blank line occurs if a program writes without a lock: the
+/// daemon may end a line that the program is still writing, and the program then ends it again.
 #[track_caller]
 pub(crate) fn file_lines_of_many(path: &Path) -> Vec<Json> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -71,7 +71,7 @@ pub(crate) fn file_lines_of_many(path: &Path) -> Vec<Json> {
         .collect()
 }
 
-/// The whole lines of a file in which others may be writing a line.
+/// The number of complete lines of a file to which others may be writing.
 pub(crate) fn line_count(path: &Path) -> usize {
     let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     bytes.iter().filter(|byte| **byte == b'\n').count()
@@ -83,7 +83,7 @@ pub(crate) fn foreign_append(path: &Path, line: &str) {
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// A session file under construction. Timestamps count up by a second; the parent `""` is null.
+/// A session file that a test builds. Timestamps count up by a second; the parent `""` is null.
 #[derive(Clone)]
 pub(crate) struct Log {
     lines: Vec<String>,
@@ -159,12 +159,12 @@ impl Log {
         &self.lines[index]
     }
 
-    /// Saves the file outside the session directory, to be opened by path.
+    /// Saves the file outside the session directory, so that a test opens it by its path.
     pub(crate) fn save(&self, home: &Home) -> PathBuf {
         home.file("s.jsonl", self.text().as_bytes())
     }
 
-    /// Saves the file in the session directory, to be listed and opened by id.
+    /// Saves the file in the session directory, so that it is listed and opened by its id.
     pub(crate) fn store(&self, home: &Home, name: &str) -> PathBuf {
         let folder = home.sessions().join("--project--");
         fs::create_dir_all(&folder).unwrap();

@@ -1,5 +1,5 @@
-//! `fork_session` and `get_fork_messages`: lines that are copied byte for byte, links that are changed, and
-//! the question before a fork. session-file.md §5, protocol.md §3 and §5.
+//! `fork_session` and `get_fork_messages`: copied lines keep their bytes, links change, and a question comes before a
+//! fork. session-file.md §5, protocol.md §3 and §5.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn fork(d: &mut Daemon, mut params: Json) -> (Json, Option<PathBuf>) {
     (result, path)
 }
 
-/// Checks that the open fork and its file, opened by another daemon, have the same content.
+/// Checks that the open fork and its file, when another daemon opens it, have the same content.
 #[track_caller]
 fn is_as_reopened(d: &mut Daemon, session: &Json, path: &str) {
     let mut other = Daemon::quiet_in(&d.home);
@@ -71,7 +71,7 @@ fn entries_of(d: &mut Daemon, session: &Json) -> Vec<Json> {
         .clone()
 }
 
-/// The raw lines hold numbers, escapes and duplicates that re-serializing would change.
+/// The raw lines have numbers, escapes and duplicates that a serializer would change.
 fn plain() -> Log {
     Log::new("s1")
         .user("u1", "", "one")
@@ -270,7 +270,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
     assert_eq!(moves, json!([]), "records are not carried");
 }
 
-/// The daemon does not read a fork after writing it, but uses its data of the source's entries.
+/// The daemon does not read a fork after it has written it: it uses the data of the source's entries.
 #[test]
 fn a_fork_holds_every_kind_of_entry_as_its_file_does() {
     let mut log = Log::new("s1").user("u0", "", "one");
@@ -536,8 +536,7 @@ fn labelled() -> Log {
         .assistant("a2", "k1", "three")
 }
 
-/// Labels were left out of forks, but the entries below them still named them as parent, so the path was
-/// broken.
+/// Labels were once left out of forks, but the entries below them still named them as parents, so the path was broken.
 #[test]
 fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
     let (mut d, _) = Daemon::opened(labelled().text().as_bytes());
@@ -550,8 +549,8 @@ fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
     assert_eq!(opened["diagnostics"], json!([]), "no orphans");
 }
 
-/// If a kept range began at such a label, the fork did not have its first entry, so the kept messages were not
-/// in the context.
+/// If the first kept entry was such a label, the fork did not have it, so the kept messages were missing in the
+/// context.
 #[test]
 fn a_compaction_that_keeps_from_a_left_out_label_keeps_the_same_messages() {
     let (mut d, _) = Daemon::opened(labelled().text().as_bytes());

@@ -1,4 +1,4 @@
-//! Faults while a fork is copied: the source does not change, and no half fork has the name of a session.
+//! Faults while a fork is copied: the source does not change, and an incomplete fork never has the name of a session.
 //! session-file.md §3 and §5.
 
 use std::fs;
@@ -112,7 +112,7 @@ fn a_kill_while_copying_leaves_no_half_fork_and_its_temporary_file_is_removed_la
     let mut d = ignoring(quiet(&home, &[], &[]));
     d.open(&path);
     let made = d.ok("fork_session", at_the_tip());
-    // No process holds its lock.
+    // No process holds the lock of these files.
     eventually("what was left is removed", || !half[0].exists());
     assert_eq!(lines_of(&made["session"]), body(&log));
     assert_eq!(home.session_files().len(), 1);
@@ -163,7 +163,7 @@ fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
     }
 }
 
-/// Copying in bulk did not check the copied lines.
+/// Copying in bulk once did not check the copied lines.
 #[test]
 fn a_source_edited_in_place_is_not_copied() {
     let log = large();
@@ -227,7 +227,7 @@ fn without_always_a_fork_is_synced_after_the_answer() {
         assert!(began.elapsed() < Duration::from_millis(1400), "{policy}");
         assert_eq!(made["durability"], policy);
         let fork = made["session"]["sessionId"].clone();
-        // Closing the session waits for the sync, and so does the end of the process.
+        // Closing the session waits for the sync. So does the end of the process.
         d.ok("close_session", json!({"sessionId": fork}));
         assert!(began.elapsed() >= Duration::from_millis(1500), "{policy}");
         shim.is_done();

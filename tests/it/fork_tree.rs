@@ -43,8 +43,8 @@ fn path_of(session: &Json) -> std::path::PathBuf {
     session["path"].as_str().expect("a path").into()
 }
 
-/// Forks could copy one path only. Users who wanted all branches copied the file by hand, and both files had
-/// the same id.
+/// Forks could once copy one path only. Users who wanted all branches copied the file by hand, and both files had the
+/// same id.
 #[test]
 fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     let home = Home::new();
@@ -67,7 +67,7 @@ fn a_copy_of_the_tree_has_every_line_and_the_same_leaf() {
     assert_eq!(d.ok("get_leaf", json!({"sessionId": "s1"}))["leafId"], "a1");
 }
 
-/// The header of a session created by the same daemon was copied after the new header.
+/// The header of a session that the same daemon had created was once copied after the new header.
 #[test]
 fn a_copy_of_a_session_created_by_the_same_daemon_has_one_header() {
     let home = Home::new();
@@ -122,8 +122,8 @@ fn a_copy_of_the_tree_takes_no_entry_position_or_closing_of_calls() {
     }
 }
 
-/// The leaf of this daemon does not follow the entries of other programs, so the last line of the copy would
-/// give another leaf.
+/// The entries of other programs do not move the leaf of this daemon, so without a record the last line of the copy
+/// would give another leaf.
 #[test]
 fn a_copy_of_the_tree_opens_at_the_leaf_of_the_session_not_at_the_last_line() {
     let home = Home::new();

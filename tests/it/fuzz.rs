@@ -1,5 +1,5 @@
-//! The fuzz targets (`tests/fuzz`) for a few seconds each, with a seeded generator: it joins pieces of the
-//! format and the protocol at random and damages the result.
+//! Runs the fuzz targets (`tests/fuzz`) for a few seconds each. A generator with a seed joins pieces of the format and
+//! the protocol at random and damages the result.
 
 use crate::harness::{Random, seeded_random};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-/// Pieces of which inputs are made.
+/// The pieces from which inputs are made.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -101,7 +101,7 @@ fn input(random: &mut Random, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Calls `target` for two seconds, or a minute in the long run, and prints an input that fails.
+/// Calls `target` for two seconds, or for a minute in the long run. Prints an input that fails.
 fn fuzz(seed: u64, mut target: impl FnMut(&[u8])) {
     let mut random = seeded_random(seed);
     let (began, mut bytes, mut count) = (Instant::now(), Vec::new(), 0);
@@ -132,8 +132,8 @@ fn folder() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// Inputs that once failed are kept in `tests/fuzz/seeds`, in a folder for each target, and rows of the databases of
-/// agents. The fuzzer begins with them.
+/// `tests/fuzz/seeds` has inputs that once failed, in a folder for each target, and rows from the databases of agents.
+/// The fuzzer begins with them.
 #[test]
 fn every_seed_passes_its_target() {
     let folder = folder();
@@ -197,7 +197,7 @@ fn random_sources_of_other_tools_pass() {
     fuzz(6, targets::records);
 }
 
-/// The files of an agent among the test data, and the seeds of its target.
+/// The files of an agent in the test data, and the seeds of its target.
 fn sources(tool: &str) -> Vec<Vec<u8>> {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut waiting = vec![
@@ -219,7 +219,7 @@ fn sources(tool: &str) -> Vec<Vec<u8>> {
     sources
 }
 
-/// Lines of an agent's sources in another order, some of them with damage or with a value of another one.
+/// Lines of an agent's sources in another order. Some lines are damaged, or have a value of another line.
 fn shuffled(random: &mut Random, lines: &[&[u8]]) -> Vec<u8> {
     let mut source = Vec::new();
     for _ in 0..1 + random.below(12) {

@@ -1,4 +1,4 @@
-//! schema/guide.md: every block of commands runs, one after the other, and prints what the guide shows.
+//! schema/guide.md: the blocks of commands run in their order, and print the text that the guide shows.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use regex::Regex;
 use crate::harness::*;
 use crate::readme::root;
 
-/// The conversations of the examples, as Claude Code keeps them.
+/// The conversations of the examples, in the format of Claude Code.
 const CONVERSATIONS: [&str; 2] = ["checkout", "test"];
 
-/// A fenced block: its language, its text, and the bytes of the text in the guide.
+/// A fenced block: its language, its text, and the range of the text in the guide, in bytes.
 struct Block {
     language: String,
     text: String,
@@ -58,7 +58,7 @@ fn person() -> std::sync::Arc<Home> {
         let text = fs::read_to_string(root(&format!("tests/data/guide/{name}.jsonl"))).unwrap();
         let path = project.join(format!("{name}.jsonl"));
         fs::write(&path, text.replace("/home/ada", files.to_str().unwrap())).unwrap();
-        // An import waits until a conversation is quiet.
+        // An import skips a conversation until it has not changed for a while.
         let file = fs::File::options().append(true).open(&path).unwrap();
         let hour = Duration::from_secs(3600);
         file.set_modified(SystemTime::now() - hour).unwrap();
@@ -86,21 +86,21 @@ fn printed(home: &Home, script: &str) -> String {
     assert!(output.status.success(), "{script}: {complaints}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let printed = printed.replace(home.files().to_str().unwrap(), "/home/ada");
-    // Trailing spaces are lost where people edit the guide.
+    // Editors remove trailing spaces when people edit the guide.
     printed
         .lines()
         .flat_map(|line| [line.trim_end(), "\n"])
         .collect()
 }
 
-/// The text without what is another one each time: how long ago, and the ids of new entries.
+/// The text without parts that change with each run: ages, and ids of new entries.
 fn stable(text: &str) -> String {
     let ago = Regex::new(r"(?m)^(• |  )?([0-9a-f]{16}  )?(now|\d+[mhdwy]) +").unwrap();
     ago.replace_all(text, "${1}${2}AGO ").into_owned()
 }
 
-/// Each block runs in the order of the guide and in one home; a block `text` after it is what it prints. With
-/// `TREELINED_UPDATE=1` the test writes these.
+/// Runs all blocks in the order of the guide and in one home. The block `text` after a block must equal its output.
+/// With `TREELINED_UPDATE=1` the test writes these blocks.
 #[test]
 fn every_block_of_the_guide_runs_and_prints_what_is_shown() {
     let path = root("schema/guide.md");

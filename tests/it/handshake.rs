@@ -35,7 +35,7 @@ fn the_daemon_introduces_itself() {
     );
 }
 
-// Without an option nobody could summarize, although the outline needs neither a model nor a network.
+// Without an option no summary could once be written, although the outline needs neither a model nor a network.
 #[test]
 fn the_outline_is_the_summarizer_by_default() {
     let told = |args: &[&str]| {
@@ -155,7 +155,7 @@ fn notifications_can_be_opted_out_of() {
     d.create();
     d.chain(&["u1", "a1"]);
     d.set_leaf(Some("u1"));
-    // The harness would fail on an `entries_appended`, and on a gap in `seq`.
+    // No `entries_appended` is sent, and no `seq` is missing: the harness would fail.
     assert_eq!(d.notification("session_tree")["newLeafId"], "u1");
 }
 
@@ -179,7 +179,7 @@ fn without_a_handshake_everything_works_and_nothing_waits() {
     );
     assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
     assert_eq!(d.notification("session_tree")["newLeafId"], "a1");
-    // The leaf record may be announced, without an entry.
+    // The leaf record may be announced, but no entry.
     d.ignore("entries_appended");
 }
 
@@ -191,7 +191,7 @@ fn a_client_without_answers_is_not_waited_for() {
     d.chain(&["u1", "a1", "u2"]);
     d.ok("navigate_tree", json!({"targetId": "a1"}));
     assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
-    // No `event_resolved`: the harness would fail on it.
+    // No `event_resolved` is sent: the harness would fail.
 }
 
 #[test]

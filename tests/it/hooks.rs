@@ -1,4 +1,4 @@
-//! Hooks: programs that answer before events and receive events afterwards, beside a client that answers.
+//! Hooks: programs that answer before events, and get events afterwards. A client can answer the same events.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -151,7 +151,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     let result = d.response(&id).unwrap();
     let resolved = d.notification("event_resolved");
     assert_eq!(resolved["outcome"], "summary");
-    // Either may be first.
+    // Either the hook or the client may answer first.
     let first = match resolved["by"].as_str().unwrap() {
         "it" => "client",
         "hook0" => "hook",
@@ -180,7 +180,7 @@ const FAILURES: [(&str, &str); 9] = [
     ("chmod go+w \"$0\"; exit 1", "it exited with code 1"),
 ];
 
-/// A daemon with one hook that fails; `more` is added to its configuration.
+/// A daemon with one hook that fails. `more` is added to the configuration of the hook.
 fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     let hook = script(home, "guard", body);
     let timeout_ms = if body == "sleep 60" { 1000 } else { 20_000 };
@@ -193,8 +193,8 @@ fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     d
 }
 
-/// A hook that crashed let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. A failed hook
-/// cancels, with any options of the caller; methods that ask no question still work.
+/// A hook that crashed once let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. Now a
+/// failed hook cancels, whatever the caller's options are. Methods that ask no question still work.
 #[test]
 fn a_failed_hook_cancels_whatever_on_no_answer_says() {
     for (body, why) in FAILURES {
@@ -207,7 +207,7 @@ fn a_failed_hook_cancels_whatever_on_no_answer_says() {
             let result = d.ok("navigate_tree", params);
             let message = result["message"].clone();
             let said = message.as_str().unwrap();
-            // The program of the last body can be changed by others when it runs again.
+            // At its second run, other users may change the program of the last body.
             let is_first = on_no_answer == "proceed";
             assert!(!is_first || said.contains(why), "{body}: {said}");
             let expect = json!({
@@ -310,7 +310,7 @@ fn a_cancel_of_a_hook_stays_one_whatever_is_wrong_beside_it() {
     }
 }
 
-/// A hook that had not answered by the caller's deadline was ignored, so a caller with a short timeout passed
+/// A hook that had not answered by the caller's deadline was once ignored, so a caller with a short timeout passed
 /// every hook.
 #[test]
 fn a_short_answer_timeout_does_not_bypass_a_hook() {
@@ -330,7 +330,7 @@ fn a_short_answer_timeout_does_not_bypass_a_hook() {
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
 }
 
-/// A failed hook that lets an event proceed does not change the meaning of an unanswered question.
+/// If a failed hook lets an event proceed, an unanswered question keeps its meaning.
 #[test]
 fn an_unanswered_question_counts_beside_a_failed_hook() {
     let home = Home::new();
@@ -370,7 +370,7 @@ fn a_failed_hook_cancels_forks_and_compactions() {
     assert_eq!(d.leaf(), "a2");
 }
 
-/// A hook that could not be started, or that other users could change, kept the daemon and every command from
+/// A hook that could not be started, or that other users could change, once kept the daemon and every command from
 /// starting.
 #[test]
 fn a_hook_that_cannot_run_stops_neither_the_daemon_nor_a_command() {
@@ -462,7 +462,7 @@ fn a_hook_is_killed_with_its_children_when_the_question_is_over() {
     });
 }
 
-/// A hook that hung held the daemon for the whole `timeout_ms` after the end of its input.
+/// A hook that hung once delayed the end of the daemon by the whole `timeout_ms`.
 #[test]
 fn a_hook_that_hangs_holds_the_end_of_the_daemon_for_a_few_seconds_only() {
     for event in [BEFORE_TREE, "\"session_tree\""] {

@@ -1,5 +1,5 @@
-//! The leaf as part of the file: leaf records, undo, redo and the navigation log, across restarts and beside
-//! programs that do not know leaf records. session-file.md §4.
+//! The leaf as a part of the file: leaf records, undo, redo and the navigation log, after restarts and beside programs
+//! that do not know leaf records. session-file.md §4.
 
 use std::fs;
 use std::path::PathBuf;
@@ -223,7 +223,7 @@ fn story(restart: bool) {
     let mut d = pause(d);
     assert_eq!(d.leaf(), "x");
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "A");
-    // The first move began at C.
+    // The first move started at C.
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "C");
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
     for expected in ["A", "x", "C"] {
@@ -393,7 +393,7 @@ fn moves_of_another_program_are_not_undone_here() {
 
 // --- beside programs that do not know leaf records ---
 
-/// A session in which another program treated records as entries: it appended below them, labelled them, and
+/// A session in which another program has treated records as entries: it has appended below them, labelled them, and
 /// named them in summaries.
 fn named_records() -> Log {
     Log::new("s1")
@@ -509,7 +509,7 @@ fn a_program_that_ignores_leaf_records_resumes_at_our_leaf() {
     assert_eq!(d.path_ids(None), ["u1", "a1", "p1"]);
 }
 
-/// `get_entry` returned an entry that named a leaf record if the record came later in the file.
+/// `get_entry` once returned an entry that names a leaf record unresolved if the record came later in the file.
 #[test]
 fn a_reference_to_a_later_leaf_record_is_resolved() {
     let home = Home::new();

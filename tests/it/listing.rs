@@ -31,7 +31,7 @@ fn three(home: &Home) {
     .raw(&entry_line(20, "message", "n1", "i1", json!({"message": unstamped("cherries")})))
     .store(home, "2025-03-01T00-00-00-000Z_new.jsonl");
     for (at, path) in home.session_files().iter().enumerate() {
-        // The modification times have the same order as the messages.
+        // The modification times of the files are in the same order as the messages.
         let name = path.to_str().unwrap();
         let rank = if name.contains("_mid") {
             3000
@@ -54,8 +54,8 @@ pub(crate) fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
         .collect()
 }
 
-/// A session was named `<command-name>/exit</command-name> <command-message>exit…` in one client and by the first prompt
-/// in another.
+/// One client once named a session `<command-name>/exit</command-name> <command-message>exit…`, and another one by the
+/// first prompt.
 #[test]
 fn a_session_is_named_by_what_a_person_said_first() {
     let home = Home::new();
@@ -81,7 +81,8 @@ fn a_session_is_named_by_what_a_person_said_first() {
     assert!(drawn.starts_with("Fix the build\n"), "{drawn}");
 }
 
-/// Clients named an open session by its first row, and the list by its first message: `/exit` and `Fix the build`.
+/// Clients once named an open session by its first row, `/exit`, and the list named it by its first message, `Fix the
+/// build`.
 #[test]
 fn an_open_session_has_the_first_message_of_its_row() {
     let home = Home::new();
@@ -92,7 +93,7 @@ fn an_open_session_has_the_first_message_of_its_row() {
     let mut d = Daemon::quiet_in(&home);
     let row = d.ok("list_sessions", json!({}))["sessions"][0].clone();
     assert_eq!(row["firstMessage"], "Fix the build");
-    // Once from the file, once from the open session.
+    // The first round reads the file, the second one uses the open session.
     for _ in 0..2 {
         let opened = d.ok("open_session", json!({"path": path}));
         assert_eq!(opened["session"]["firstMessage"], row["firstMessage"]);
@@ -172,8 +173,8 @@ fn listing_sorts_filters_and_searches() {
     assert_eq!(listed(&mut d, json!({"query": "no such words"})), [""; 0]);
 }
 
-/// Renaming an old session moved it to the top. Sessions are ordered by the time of the last message of the
-/// user or the assistant.
+/// A new name once moved an old session to the top. Sessions are ordered by the time of the last message of the user or
+/// the assistant.
 #[test]
 fn sessions_of_subagents_are_found_by_their_spawner() {
     let home = Home::new();
@@ -192,7 +193,7 @@ fn sessions_of_subagents_are_found_by_their_spawner() {
         .store(&home, &format!("{id}.jsonl"));
     }
     let mut d = Daemon::quiet_in(&home);
-    // The second list comes from the rows that the first one kept.
+    // The first round builds the rows of the list, and the second one uses them.
     for _ in 0..2 {
         let list = d.ok("list_sessions", json!({"spawnedBy": "main"}));
         let rows = list["sessions"].as_array().unwrap();
@@ -230,7 +231,7 @@ fn sessions_are_ordered_by_their_last_message() {
                 said("b", "toolResult", 20 * day),
             ],
         ),
-        // A message without a time has that of its entry.
+        // A message without a time has the time of its entry.
         ("third", vec![json!({"message": user("a")})]),
         ("empty", vec![said("b", "custom", 20 * day)]),
     ] {
@@ -298,7 +299,8 @@ fn names_in_files_are_trimmed_and_blank_ones_clear() {
     }
 }
 
-/// A family is ordered by its newest message, even one in a fork of a fork, and so are the forks in it.
+/// A family is ordered by its newest message, also if this message is in a fork of a fork. The forks in a family are
+/// ordered in the same way.
 #[test]
 fn threaded_lists_order_families_by_their_newest_message() {
     let home = Home::new();

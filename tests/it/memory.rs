@@ -1,5 +1,5 @@
-//! Memory for large sessions, and answers about files that are edited in place: an answer that is too large
-//! is not built, kept memory stays within the budgets, and every line is JSON.
+//! The memory for large sessions, and answers about files that are edited in place. An answer that is too large is not
+//! built, memory stays within the budgets, and every line is JSON.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ fn resident(d: &Daemon) -> u64 {
     status(d, "VmRSS")
 }
 
-/// How much resident memory grows at most during a call.
+/// The most bytes by which resident memory grows during a call.
 fn peak_of(d: &mut Daemon, call: impl FnOnce(&mut Daemon)) -> u64 {
     let before = resident(d);
     let clear = format!("/proc/{}/clear_refs", d.pid().as_raw_nonzero());
@@ -33,7 +33,7 @@ fn peak_of(d: &mut Daemon, call: impl FnOnce(&mut Daemon)) -> u64 {
     status(d, "VmHWM").saturating_sub(before)
 }
 
-/// A chain of messages of `size` bytes each, of the user and the assistant in turns.
+/// A chain of messages of `size` bytes each, of the user and the assistant in turn.
 fn chain(home: &Home, session: &str, count: usize, size: usize) -> PathBuf {
     let mut log = Log::new(session).user("e0", "", &"x".repeat(size));
     for n in 1..count {
@@ -53,8 +53,8 @@ fn small_frames(d: &mut Daemon, bytes: u64) {
     d.init(json!({"maxFrameBytes": bytes}));
 }
 
-/// For a session of 1 GB an answer of 1 GB was built before it was refused, with 2 to 5 GB of memory. Sizes
-/// are known, so such an answer is refused before it is read, or reading stops at the limit.
+/// For a session of 1 GB an answer of 1 GB was once built before it was refused, which took 2 to 5 GB of memory. Now
+/// such an answer is refused before the entries are read if their sizes are known, or reading stops at the limit.
 #[test]
 fn an_answer_larger_than_the_client_reads_is_refused_before_it_is_built() {
     let home = Home::new();
@@ -95,7 +95,7 @@ fn an_answer_larger_than_the_client_reads_is_refused_before_it_is_built() {
     assert!(peak < 16 * MIB, "get_stats: {peak}");
 }
 
-/// A dry run and `prepare_compaction` over the limit failed, although a question in the same case holds ids.
+/// A dry run and `prepare_compaction` once failed above the limit, although a question then has ids instead of entries.
 #[test]
 fn preparations_over_the_limit_hold_ids() {
     let home = Home::new();
@@ -119,14 +119,14 @@ fn preparations_over_the_limit_hold_ids() {
         assert!(preparation.get("entriesToSummarize").is_none());
     });
     assert!(peak < 24 * MIB, "{peak}");
-    // Below the limit the entries are there.
+    // Below the limit the result has the entries.
     let run = d.ok("navigate_tree", json!({"targetId": "e989", "dryRun": true}));
     let entries = run["preparation"]["entriesToSummarize"].as_array().unwrap();
     assert_eq!((entries.len(), &entries[0]["id"]), (10, &json!("e990")));
     assert!(run["preparation"].get("truncated").is_none());
 }
 
-/// After `close_session` 1.3 GB of memory stayed for a session of 196 MB. The sum of the budgets limits it.
+/// After `close_session`, a session of 196 MB once kept 1.3 GB of memory. Now the sum of the budgets limits it.
 #[test]
 fn memory_after_closing_large_sessions_is_within_the_budgets() {
     let home = Home::new();
@@ -159,7 +159,7 @@ fn memory_after_closing_large_sessions_is_within_the_budgets() {
         d.ok("close_session", json!({"sessionId": format!("big{n}")}));
     }
     let views_are_gone = budget::most_kept(0, 0, paths.len()) - budget::VIEW_BYTES;
-    // The allocator keeps memory of past answers for each thread: up to the size of a frame.
+    // For each thread, the allocator keeps memory of past answers, up to the size of a frame.
     let slack = 160 * MIB;
     eventually("memory is given back", || {
         resident(&d) - before < views_are_gone as u64 + slack
@@ -167,7 +167,7 @@ fn memory_after_closing_large_sessions_is_within_the_budgets() {
     println!("memory: {before} before, {} after closing", resident(&d));
 }
 
-/// Only the number of rows ended a page of sessions: rows of 100 kB made it too large to be sent.
+/// A page of sessions was once limited only by its number of rows, and rows of 100 kB made it too large to send.
 #[test]
 fn a_list_of_long_rows_is_split_into_pages() {
     let home = Home::new();
@@ -202,7 +202,7 @@ fn a_list_of_long_rows_is_split_into_pages() {
     }
 }
 
-/// Overwrites part of a file without truncating it, which no watcher reports.
+/// Overwrites a part of a file without truncating it. File watchers do not report this.
 fn edit(path: &Path, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
     let text = fs::read_to_string(path).unwrap();
@@ -211,9 +211,9 @@ fn edit(path: &Path, from: &str, to: &str) {
     file.write_all_at(to.as_bytes(), at).unwrap();
 }
 
-/// After an edit in place that broke a body but not its id, the answer was a line that is not JSON, so the
-/// request had no response. The file is read again: the entry becomes a diagnostic, and the answer has all
-/// others.
+/// An edit in place can break the body of an entry but not its id. The answer was then once a line that is not JSON, so
+/// the request had no response. Now the file is read again: the entry becomes a diagnostic, and the answer has all
+/// other entries.
 #[test]
 fn a_body_edited_in_place_breaks_no_answer() {
     let reads = [
@@ -223,7 +223,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
         ("get_tree", json!({"format": "nested"})),
         ("get_context", json!({"leafId": "u2"})),
     ];
-    // A text that ends too early, and a line break within a text.
+    // The first edit ends a text too early, the second one puts a line break into a text.
     let edits = [
         ("\"content\":\"second\"", "\"content\":\"sec\"nd\""),
         ("\"content\":\"second\"", "\"content\":\"sec\nnd\""),
@@ -240,7 +240,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
             edit(&d.home.only_file(), from, to);
             let answer = match d.call(method, params.clone()) {
                 Ok(answer) => answer.to_string(),
-                // The requested entry is missing.
+                // The requested entry is now missing.
                 Err(error) => error.data["details"].to_string() + &error.kind,
             };
             let expected = match *method {
@@ -256,7 +256,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
             d.user("u5", "goes on");
         }
     }
-    // For a single entry the first read is an error, and the file is read again.
+    // For a single entry the first read fails, and the file is read again.
     let mut d = Daemon::quiet();
     d.create();
     d.user("u1", "first");
@@ -267,7 +267,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
     d.err_kind("get_entry", json!({"entryId": "u2"}), "entryNotFound");
 }
 
-/// A cached row of the list was used if length and modification time had not changed.
+/// A cached row of the list was once used whenever length and modification time of the file were unchanged.
 #[test]
 fn a_listed_session_shows_an_edit_that_keeps_the_modification_time() {
     let home = Home::new();
@@ -287,8 +287,8 @@ fn a_listed_session_shows_an_edit_that_keeps_the_modification_time() {
     assert_eq!(first(&mut d), "edited");
 }
 
-/// A cached preview was used once it had been compared with its line: an edit in place was not seen while the
-/// session was open.
+/// A cached preview was once compared with its line only at its first use, so an edit in place was not noticed while
+/// the session was open.
 #[test]
 fn rows_show_an_edit_in_place_while_the_session_is_open() {
     let home = Home::new();
@@ -325,8 +325,8 @@ fn hooked(home: &Arc<Home>, body: &str) -> Daemon {
     d
 }
 
-/// Up to a thousand events of any size waited for a slow hook, 1.7 GB of them, and the daemon waited for the
-/// hook at its end. The queue has a budget, events over it are dropped, and the end waits a few seconds.
+/// Once, up to a thousand events of any size waited for a slow hook, 1.7 GB in all, and at its end the daemon waited
+/// for the hook. Now the queue has a budget, events above it are dropped, and the daemon waits at most a few seconds.
 #[test]
 fn events_for_a_slow_hook_stay_within_the_budget_and_delay_the_end_only_briefly() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! The daemon answers the methods of `schema/methods.json`, and no others, as the table declares them.
+//! The daemon answers exactly the methods of `schema/methods.json`, with the declared results.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ fn message(id: &str, role: &str) -> Json {
     json!({ "sessionId": "s", "entryId": id, "message": { "role": role, "content": content } })
 }
 
-/// One successful call of each method that needs nothing else, in an order in which each succeeds.
+/// One successful call of each method that has no other test here. The calls succeed in this order.
 fn calls() -> Vec<(&'static str, Json)> {
     let on = |params: Json| {
         let mut params = params;
@@ -237,7 +237,7 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     );
     let started = json!({"sessionId": "s", "continuationId": continued["continuationId"], "nativeId": "20261124_1"});
     let started = d.ok("continuation_started", started);
-    // One client cannot ask itself.
+    // A client cannot ask a question to itself.
     let asked = json!({"kind": "confirm", "title": "Sure?"});
     d.err_kind("ask_user", asked, "noUser");
     play(&mut d, last_calls());

@@ -1,5 +1,5 @@
-//! Versions 1 and 2 become version 3 with the first write. A kill at any point leaves the old or the new file
-//! whole, and always the original; lines that other programs still write to the old file are carried over.
+//! The first write turns a file of version 1 or 2 into version 3. After a kill at any point, the old or the new file is
+//! complete, and the original always is. Lines that other programs still write to the old file are carried over.
 //! session-file.md §2.
 
 use std::fs;
@@ -52,7 +52,7 @@ fn backup_of(version: u64, path: &Path) -> PathBuf {
     path.with_file_name(format!("old.jsonl.v{version}.bak"))
 }
 
-/// The names of the files beside the session file, and its own.
+/// The names of the session file and of the files beside it.
 fn names(path: &Path) -> Vec<String> {
     let folder = fs::read_dir(path.parent().unwrap()).unwrap();
     let mut names: Vec<String> = folder
@@ -91,7 +91,7 @@ fn the_first_write_migrates_and_keeps_the_original() {
         );
         assert_eq!(json!(lines[1..21]), delivered, "as it was delivered before");
         assert_eq!(lines[21]["parentId"], before["leafId"]);
-        // A second write does not migrate again.
+        // A second write finds version 3, and does not migrate again.
         d.user("more", "x");
         assert_eq!(
             names(&path),
@@ -139,7 +139,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
             "append_message",
             json!({"message": user("x"), "entryId": "new"}),
         );
-        // Some of the kills come near the moment at which the new file gets the name of the old one.
+        // Some kills come near the moment when the new file gets the name of the old one.
         let aimed = kill % 3 > 0;
         while aimed && !backup_of(version, &path).exists() {
             thread::yield_now();
@@ -164,7 +164,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
         if !is_old || backup.exists() {
             assert_eq!(fs::read(backup).unwrap(), original, "kill {kill}");
         }
-        // The session continues with either file, and no temporary file is left.
+        // The session continues with the old or the new file, and no temporary file is left.
         let mut d = Daemon::quiet_in(&home);
         d.open(&path);
         d.user("again", "x");
@@ -202,7 +202,7 @@ fn lines_written_to_the_old_file_are_carried_over() {
         d.user("new", "x");
         d.received("entries_appended");
         let line = old_line(version, 77, Some(4), user("late"));
-        // The daemon waits until the line is whole.
+        // The daemon waits until the line is complete.
         let (first, second) = line.split_at(30);
         late.write_all(first.as_bytes()).unwrap();
         thread::sleep(Duration::from_millis(200));
@@ -215,7 +215,7 @@ fn lines_written_to_the_old_file_are_carried_over() {
         let lines = file_lines(&path);
         assert_eq!(lines.len(), 8);
         assert_eq!(lines[7]["message"]["content"], "late");
-        // The parent is the entry below which the line was written.
+        // The parent is the entry after which the line was written to the old file.
         assert_eq!(lines[7]["parentId"], lines[5]["id"], "version {version}");
         // The next append carries the line over at once.
         late.write_all((old_line(version, 78, Some(77), user("later")) + "\n").as_bytes())
@@ -242,7 +242,7 @@ fn another_daemon_follows_the_migrated_file() {
         second.open(&path);
         let ids = second.ids();
         first.user("new", "x");
-        // The daemon that has migrated dies; the other one still has the old file open.
+        // The daemon that has migrated dies. The other daemon still has the old file open.
         first.kill();
         assert_eq!(second.ids()[..5], ids, "ids that were derived are the same");
         assert_eq!(second.ids().len(), 6);
@@ -277,7 +277,7 @@ fn two_daemons_do_not_carry_over_the_same_line_twice() {
     assert_eq!(file_lines(&path).len(), 68, "each line once");
 }
 
-/// Lines are carried over although the session was closed or the daemon ends.
+/// Lines are carried over even if the session is closed or the daemon ends.
 #[test]
 fn lines_written_after_the_session_was_closed_are_carried_over() {
     for version in [1, 2] {
@@ -297,11 +297,11 @@ fn lines_written_after_the_session_was_closed_are_carried_over() {
         arrive(77);
         eventually("it is carried over", || last(&path) == "late 77");
         d.no_notification("entries_appended");
-        // After it is opened again, the line is an entry of another program, and there once.
+        // After the session is opened again, the line is an entry of another program, and occurs once.
         d.open(&path);
         assert_eq!(d.ids().len(), 7);
         d.ok("close_session", json!({}));
-        // Written right before the end, before the next look at the old file.
+        // The line arrives right before the end of the daemon, after its last check of the old file.
         arrive(78);
         d.stop();
         assert_eq!(last(&path), "late 78");
@@ -322,8 +322,8 @@ fn is_held(path: &Path) -> bool {
     })
 }
 
-/// A script's input ended right after its append had migrated the file, and the daemon with it. A line that another
-/// program wrote to the old file 50 ms later was lost.
+/// Once a script's input ended right after its append had migrated the file, and the daemon ended too. A line that
+/// another program wrote to the old file 50 ms later was lost.
 #[test]
 fn lines_written_after_the_daemon_has_ended_are_carried_over() {
     for version in [1, 2] {
@@ -375,7 +375,7 @@ fn lines_written_after_the_daemon_has_ended_are_carried_over() {
     }
 }
 
-/// As above, by other ends: the client is gone, and `shutdown`.
+/// The same for other ends of the daemon: the client is gone, or it sends `shutdown`.
 #[test]
 fn every_end_of_a_daemon_hands_replaced_files_over() {
     for (i, end) in ["output", "shutdown", "signal"].into_iter().enumerate() {
@@ -411,7 +411,7 @@ fn lines_written_after_the_session_was_deleted_create_no_file() {
     assert_eq!(names(&path), [""; 0], "the original is in the trash, too");
 }
 
-/// The command ends a second after the last line, once no program has the old file open.
+/// The command ends a second after the last line, if no program has the old file open any more.
 #[test]
 fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     for version in [1, 2] {
@@ -439,13 +439,13 @@ fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
     }
 }
 
-/// The signal SIGXFSZ, which comes with this limit, ended the command.
+/// This limit sends the signal SIGXFSZ, which once ended the command.
 #[test]
 fn the_migrate_command_reports_a_full_disk() {
     let (home, path, original) = placed(2, 50);
     let command = home.command(&["migrate", path.to_str().unwrap()], &[]);
     let mut shell = std::process::Command::new("sh");
-    // In blocks of 512 bytes: less than the size of the file.
+    // The limit is in blocks of 512 bytes, and smaller than the file.
     shell.args(["-c", "ulimit -f 20; exec \"$0\" \"$@\""]);
     shell.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -462,7 +462,7 @@ fn the_migrate_command_reports_a_full_disk() {
     assert_eq!(names(&path), ["old.jsonl"], "no temporary file is left");
 }
 
-/// The daemon still looks at the old file fifty seconds after the migration, and not after a minute.
+/// The daemon checks the old file for about a minute after the migration.
 #[test]
 fn the_old_file_is_watched_for_a_minute() {
     if !is_long_run() {
@@ -487,7 +487,7 @@ fn the_old_file_is_watched_for_a_minute() {
     assert_eq!(deleted.count(), 0, "the old file is closed");
 }
 
-/// Damaged lines are copied, and so is a torn tail.
+/// Damaged lines are copied, and so is an incomplete last line.
 #[test]
 fn damaged_lines_are_kept_by_the_migration() {
     let (home, path, mut original) = placed(2, 3);
@@ -511,8 +511,7 @@ fn damaged_lines_are_kept_by_the_migration() {
     assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
 }
 
-/// The old format was rewritten in its own file. A process killed during the write left neither the old nor the new
-/// file.
+/// The old file was once rewritten in place. After a kill during the write, neither the old nor the new file existed.
 #[test]
 fn a_version_1_file_keeps_every_entry_when_the_daemon_is_killed() {
     let original = include_bytes!("../data/v1.jsonl");

@@ -1,4 +1,5 @@
-//! Files of version 1 and 2: read in memory, rewritten as version 3 by the first write. session-file.md §2.
+//! Files of version 1 and 2. The daemon reads them in memory, and the first write rewrites them as version 3.
+//! session-file.md §2.
 
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +97,7 @@ fn two_openings_derive_the_same_ids_for_version_1() {
     assert_eq!(d.ids(), first, "wherever the file lies");
 }
 
-/// Other programs derive the same ids by session-file.md §2.5. The ids here come from such a program.
+/// Other programs derive the same ids by session-file.md §2.5. The ids below come from such a program.
 #[test]
 fn derived_ids_are_those_that_other_programs_derive() {
     let header = r#"{"type":"session","id":"s1","cwd":"/p"}"#;

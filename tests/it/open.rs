@@ -1,5 +1,5 @@
-//! Opening files as they are: a file in `tests/data` for each kind of diagnostic and each version, and links
-//! that make no tree. Opening never writes. session-file.md §2.
+//! Opens files without changing them: a file in `tests/data` for each kind of diagnostic and each version, and links
+//! between entries that do not make a tree. session-file.md §2.
 
 use std::fs;
 use std::io::Write;
@@ -19,15 +19,15 @@ fn opened(bytes: &[u8]) -> (Daemon, Json, PathBuf) {
     (d, result, path)
 }
 
-/// Offset and length of a line; the first line is number 1, as in the documents.
+/// The offset and the length of a line. The first line has the number 1, as in the documents.
 fn place(bytes: &[u8], line: usize) -> (usize, usize) {
     let lines: Vec<_> = bytes.split(|&b| b == b'\n').collect();
     let offset = lines[..line - 1].iter().map(|l| l.len() + 1).sum();
     (offset, lines[line - 1].len())
 }
 
-/// Opens the file, compares diagnostics and entries, and checks that opening wrote nothing and that an append
-/// leaves every old byte in place.
+/// Opens the file, compares diagnostics and entries, and checks that opening wrote nothing and that an append keeps
+/// every old byte in its place.
 #[track_caller]
 fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
     let (mut d, result, path) = opened(bytes);
@@ -383,7 +383,7 @@ fn several_kinds_of_damage_in_one_file_are_all_reported() {
 
 // --- opening never writes ---
 
-/// Bytes and modification times of all files in the folder.
+/// The bytes and modification times of all files in the folder.
 fn state(folder: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -431,7 +431,7 @@ fn opening_reading_and_closing_write_nothing() {
 
 // --- versions ---
 
-/// Calls everything that walks the tree.
+/// Calls every method that walks the tree.
 #[track_caller]
 fn walk(d: &mut Daemon) {
     for id in d.ids() {
@@ -455,16 +455,16 @@ fn walk(d: &mut Daemon) {
     }
 }
 
-/// With a cycle of parents, or an id that occurs twice, walks never ended or visited exponentially many
-/// entries.
+/// With a cycle of parents, or an id that occurs twice, walks of the tree once never ended, or visited exponentially
+/// many entries.
 #[test]
 fn every_walk_ends_on_cycles_and_duplicate_ids() {
     let (mut d, _) = Daemon::opened(include_bytes!("../data/cycle.jsonl"));
     walk(&mut d);
     let (mut d, _) = Daemon::opened(include_bytes!("../data/duplicate-id.jsonl"));
     walk(&mut d);
-    // Twenty layers, each with two copies of its id below both copies of the layer above: 2^20 visits if
-    // copies are nodes.
+    // There are twenty layers. Each has two entries with the same id, below both entries of the layer above. A walk
+    // that takes both for nodes makes 2^20 visits.
     let mut log = Log::new("s1").user("n0", "", "x");
     for n in 1..=20 {
         for copy in 0..2 {
@@ -481,7 +481,7 @@ fn every_walk_ends_on_cycles_and_duplicate_ids() {
     walk(&mut d);
 }
 
-/// A line with a bare number was taken for an entry and became the leaf.
+/// A line with only a number was once taken for an entry and became the leaf.
 #[test]
 fn a_scalar_line_is_no_entry_and_not_the_leaf() {
     let text = format!(
@@ -497,7 +497,7 @@ fn a_scalar_line_is_no_entry_and_not_the_leaf() {
     assert_eq!(d.entry("u2")["parentId"], "a1");
 }
 
-/// Reading stopped at the first bad line, and every later entry was missing without a diagnostic.
+/// Reading once stopped at the first bad line, and every later entry was missing without a diagnostic.
 #[test]
 fn entries_after_a_torn_line_are_read_and_the_line_is_reported() {
     let log = Log::new("s1")

@@ -14,7 +14,7 @@ fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
     let header = Log::new("large");
     writeln!(file, "{}", header.line(0)).unwrap();
     for n in 0..megabytes * 4096 {
-        // Many small entries, each of which takes time.
+        // There are many small entries, and each takes time to read.
         let members = json!({"customType": "c", "data": "x".repeat(100)});
         let line = entry_line(1, "custom", &format!("e{n}"), "", members);
         writeln!(file, "{line}").unwrap();
@@ -23,7 +23,7 @@ fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
     path
 }
 
-/// While a session was being opened, no other session could be opened, created or closed, and no list was
+/// While a session was being opened, no other session could once be opened, created or closed, and no list was
 /// answered.
 #[test]
 fn other_sessions_do_not_wait_for_a_slow_opening() {
@@ -50,7 +50,7 @@ fn other_sessions_do_not_wait_for_a_slow_opening() {
     let appended = json!({"sessionId": "small", "message": user("y"), "entryId": "u2"});
     assert_eq!(d.ok("append_message", appended)["leafId"], "u2");
     d.still_waits(&slow);
-    // Requests that name this session, or none, wait for it.
+    // Requests that name this session, or no session, wait until it is open.
     let which = d.send("get_leaf", json!({}));
     d.still_waits(&behind);
     d.still_waits(&which);
@@ -85,8 +85,8 @@ fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     assert_eq!(results[6]["leafId"], "a2");
 }
 
-/// The first requests of a script waited for `create_session` and were then started together on two threads,
-/// so an append overtook the `branch` after it. Another time a `branch` overtook a delayed append before it.
+/// The first requests of a script once waited for `create_session` and were then started together on two threads. An
+/// append then overtook the `branch` after it, or a `branch` overtook a delayed append before it.
 #[test]
 fn requests_that_wait_for_create_session_keep_their_order() {
     for _ in 0..20 {
@@ -136,7 +136,7 @@ fn a_close_behind_a_fork_does_not_deadlock() {
     }
 }
 
-/// The question before a fork blocked the session, so reads waited for the answer.
+/// The question before a fork once blocked the session, so that reads waited for the answer.
 #[test]
 fn reads_do_not_wait_for_the_question_before_a_fork() {
     let mut d = Daemon::quiet();
@@ -154,7 +154,7 @@ fn reads_do_not_wait_for_the_question_before_a_fork() {
     assert_eq!(d.response(&fork).expect("answered")["cancelled"], true);
 }
 
-/// Runs requests that arrive in one write, and returns the lines of stdout.
+/// Sends requests to a daemon in one write, and returns the lines of its stdout.
 fn in_one_write(durability: &str, requests: &[(String, &str, Json)]) -> Vec<Json> {
     let new = request(&json!("new"), "create_session", &json!({"sessionId": "s1"}));
     let lines = requests
@@ -166,20 +166,20 @@ fn in_one_write(durability: &str, requests: &[(String, &str, Json)]) -> Vec<Json
     output.clean().lines()
 }
 
-/// The ids of the responses that begin with `e`, in their order.
+/// The ids of the responses that begin with `e`, in the order of the responses.
 fn answered(lines: &[Json]) -> Vec<&str> {
     let ids = lines.iter().filter_map(|line| line["id"].as_str());
     ids.filter(|id| id.starts_with('e')).collect()
 }
 
-/// Appends with `durability: always` were synced and answered by tasks of their own, so that a response could
-/// overtake the notification that belongs to it.
+/// Appends with `durability: always` were once synced and answered by separate tasks, so that a response could overtake
+/// its notification.
 #[test]
 fn commits_are_announced_and_answered_in_their_order() {
     let ids: Vec<String> = (0..60).map(|n| format!("e{n}")).collect();
     let append = |id: &String| {
         let message = json!({"message": user("x"), "entryId": id});
-        // Another request between two appends makes them two commits.
+        // A request between two appends puts them into two commits.
         let between = (format!("leaf-{id}"), "get_leaf", json!({}));
         [(id.clone(), "append_message", message), between]
     };
@@ -199,7 +199,7 @@ fn commits_are_announced_and_answered_in_their_order() {
     }
 }
 
-/// Moves of the leaf and appends share one order, although each is carried out in another way.
+/// Moves of the leaf and appends keep one common order, although different code runs them.
 #[test]
 fn moves_and_appends_are_answered_in_the_order_of_their_commits() {
     let ids: Vec<String> = (0..40).map(|n| format!("e{n}")).collect();

@@ -1,4 +1,4 @@
-//! Ids and paths: none leads out of the session directory, and only regular files are opened. session-file.md §1, §5.
+//! Ids and paths: no id leads out of the session directory, and only regular files are opened. session-file.md §1, §5.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -91,7 +91,7 @@ fn assert_nothing_outside(home: &Home, files: &[&str]) {
     assert_eq!(names(root), ["files", "run", "sessions", "work"]);
 }
 
-/// `cwd` and `parentSession` are data: they name a folder, and no file is opened by them.
+/// `cwd` and `parentSession` are data: they name a folder, and the daemon opens no file by them.
 #[test]
 fn a_working_directory_does_not_lead_out_of_the_session_directory() {
     let home = Home::new();
@@ -184,7 +184,7 @@ fn only_regular_files_are_opened() {
     d.open(&real);
 }
 
-/// Other things than session files in the session directory are left alone, and opening them never blocks.
+/// Files in the session directory that are not session files are not changed, and opening them never blocks.
 #[test]
 fn links_pipes_and_folders_in_the_session_directory_are_ignored() {
     let home = Home::new();

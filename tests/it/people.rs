@@ -2,12 +2,12 @@
 
 use crate::harness::*;
 
-/// The capabilities of a client with a person in front of it.
+/// The capabilities of a client that shows questions to a person.
 fn screen() -> Json {
     json!({"ui": ["select", "confirm", "input", "editor"]})
 }
 
-/// A daemon with a client that asks, and two with a person.
+/// A daemon with a client that asks, and two clients that show questions to a person.
 fn asker_and_two_people() -> (SharedDaemon, Daemon, [Daemon; 2]) {
     let shared = SharedDaemon::start();
     let asker = shared.client("guard", screen());
@@ -212,7 +212,7 @@ fn a_question_about_a_session_reaches_those_who_have_it_open() {
     right.no_notification("user_notified");
 }
 
-/// The daemon goes on reading from a client that it has asked, so that the answer can arrive.
+/// The daemon continues to read from a client that it has asked, so that the answer can arrive.
 #[test]
 fn a_command_can_ask_a_person() {
     let (shared, mut asker, [mut left, right]) = asker_and_two_people();

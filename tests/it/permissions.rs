@@ -1,4 +1,4 @@
-//! Files and folders that the daemon creates are readable by their owner only. session-file.md §5.
+//! Only their owner can read the files and folders that the daemon creates. session-file.md §5.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! README.md, tests/README.md and the folder `schema` match the program and its tests.
+//! README.md, tests/README.md and the folder `schema` agree with the program and its tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::cli::by_id;
 use crate::harness::*;
 
-/// A file of the package.
+/// The path of a file of the repository.
 pub(crate) fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -59,7 +59,7 @@ fn the_schema_folder_equals_the_output_of_the_program() {
     assert!(written == kept, "stale: cargo run -- schema --out schema");
 }
 
-/// The list of methods in README.md as `schema/methods.json` has it.
+/// The list of methods for README.md, made from `schema/methods.json`.
 fn method_list() -> String {
     let text = fs::read_to_string(root("schema/methods.json")).unwrap();
     let document: Json = serde_json::from_str(&text).unwrap();
@@ -78,7 +78,7 @@ fn method_list() -> String {
     list
 }
 
-/// With `TREELINED_UPDATE=1` the test writes the list instead.
+/// With `TREELINED_UPDATE=1` the test writes the list into README.md.
 #[test]
 fn the_readme_lists_every_method_with_its_summary() {
     const MARKS: [&str; 2] = ["<!-- methods -->\n", "<!-- /methods -->"];
@@ -97,7 +97,7 @@ fn the_readme_lists_every_method_with_its_summary() {
     );
 }
 
-/// Users paste the conversation into a shell unchanged.
+/// Users can paste the conversation of README.md into a shell without changes.
 #[test]
 fn the_conversation_in_the_readme_works() {
     let readme = readme();
@@ -143,7 +143,7 @@ fn the_conversation_in_the_readme_works() {
         .split_once("```")
         .unwrap()
         .0;
-    // The directory of the reader is another one.
+    // The working directory of a reader differs from the one in README.md.
     let cwd = home.cwd().display().to_string();
     assert_eq!(
         drawn.replace(&cwd, "/home/ada/project"),
@@ -160,7 +160,7 @@ fn the_import_and_the_search_of_the_readme_print_what_it_shows() {
         let output = home.command(args, &[("TZ", "UTC")]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let printed = String::from_utf8(output.stdout).unwrap();
-        // The README shows the path as it is below this repository.
+        // README.md shows the path relative to this repository.
         let printed = printed.replace(root("").to_str().unwrap(), "");
         for line in printed.lines().filter(|line| !line.is_empty()) {
             let line = line.trim_end();
@@ -174,7 +174,7 @@ fn the_import_and_the_search_of_the_readme_print_what_it_shows() {
     shown(&["go", "cdadbb0a", "68f6"]);
 }
 
-/// The full names of all tests, from the sources below this folder; `module` is the folder's own name.
+/// The full names of all tests in the sources below this folder. `module` is the name of the folder's module.
 fn test_names(folder: &Path, module: &str, found: &mut Vec<String>) {
     for item in fs::read_dir(folder).unwrap() {
         let path = item.unwrap().path();

@@ -3,7 +3,7 @@
 use crate::config::file;
 use crate::harness::*;
 
-/// A todo list with this number of done items.
+/// Appends a todo list with this number of done items, and returns the id of its entry.
 fn todo(d: &mut Daemon, done: u32) -> String {
     let sent = d.ok(
         "send_message",
@@ -75,7 +75,7 @@ fn rows_of_a_custom_type_have_preview_icon_and_style_of_its_renderer() {
     );
 }
 
-/// Rows must not come from a cache that was filled with another renderer.
+/// Rows must not come from a cache that another renderer has filled.
 #[test]
 fn a_registration_changes_the_next_rows() {
     let mut d = Daemon::quiet();

@@ -1,5 +1,5 @@
-//! `doctor --repair` and `migrate` beside programs that write without a lock: their lines are carried over.
-//! session-file.md §2.
+//! `doctor --repair` and `migrate` while other programs write without a lock: the lines of these programs are carried
+//! over. session-file.md §2.
 
 use std::fs;
 use std::io::Write;
@@ -32,7 +32,7 @@ fn ids_in(home: &Arc<Home>, path: &Path) -> Vec<String> {
     d.ids()
 }
 
-/// `migrate` closed the old file after a second, and a program that wrote every 1.4 s lost every line. Lines
+/// `migrate` once closed the old file after a second, and a program that wrote every 1.4 s lost every line. Now lines
 /// are carried over as long as a program has the old file open.
 #[test]
 fn a_migration_loses_no_line_of_a_slow_writer() {
@@ -52,8 +52,8 @@ fn a_migration_loses_no_line_of_a_slow_writer() {
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2", "late3"]);
 }
 
-/// A repair carried over only lines that had arrived by its end, so a program with an open descriptor lost
-/// nearly all. A line written in two pieces around the repair is whole afterwards.
+/// A repair once carried over only lines that had arrived by its end, so a program with an open descriptor lost nearly
+/// all lines. Now even a line that is written in two pieces, before and after the repair, is complete.
 #[test]
 fn a_repair_loses_no_line_of_another_writer() {
     let home = Home::new();
@@ -76,10 +76,10 @@ fn a_repair_loses_no_line_of_another_writer() {
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2"]);
 }
 
-/// Many repairs while a program opens the file, appends, and closes it: 45 of 4,566 lines were lost. Later, a late
-/// line cut one in two that another program was writing, once late lines had waited 2 s for any lines, each of them
-/// short. A line in one write is never lost. A line in two writes can be cut between them, and both parts stay
-/// beside the session.
+/// Many repairs run while a program opens the file, appends to it and closes it. Once 45 of 4,566 lines were lost.
+/// Later, a late line was written into the middle of a line that another program was writing, since late lines waited
+/// at most 2 s in all. A line in one write is never lost. A line in two writes can be cut between them, and then both
+/// parts stay beside the session.
 #[test]
 fn repeated_repairs_lose_no_slow_append() {
     let home = Home::new();
@@ -119,7 +119,7 @@ fn repeated_repairs_lose_no_slow_append() {
     }
 }
 
-/// The bytes of the line in the first of two writes: half of each second line, and none of the others.
+/// The part of a line that the first of two writes has: half of each second line, and nothing of the others.
 fn first_write(number: usize, text: &str) -> usize {
     match number % 2 {
         0 => text.len() / 2,
@@ -135,7 +135,7 @@ fn quarantined(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The commands warn of lines that can be lost before they change anything.
+/// The commands warn about lines that may be lost before they change anything.
 #[test]
 fn commands_warn_before_they_act() {
     let home = Home::new();

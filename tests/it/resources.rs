@@ -1,4 +1,4 @@
-//! Limits of resources: descriptors, and memory for a client that asks for too much.
+//! Limits of resources: descriptors, and the memory for a client that requests too much.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
         most = most.max(descriptors(&d));
         ids.push(id);
     }
-    // All sessions are used again, the oldest first, with a read and an append each.
+    // All sessions are used again, the oldest first, each with a read and an append.
     for round in 1..3 {
         for (n, id) in ids.iter().enumerate() {
             let entry = format!("e{round}");
@@ -63,7 +63,7 @@ fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
     }
     println!("resources: {SESSIONS} sessions, at most {most} descriptors");
     assert!(most < 200, "{most} descriptors");
-    // Entries of other programs are seen in sessions whose files are closed, too.
+    // The daemon also notices entries of other programs in sessions whose files it has closed.
     let path = d.home.session_files().swap_remove(0);
     let id = file_lines(&path)[0]["id"].as_str().unwrap().to_owned();
     foreign_append(
@@ -123,7 +123,7 @@ fn unread_answers_stay_within_bounded_memory() {
             _ => assert_eq!(answer.unwrap()["leafId"], "u1"),
         }
     }
-    // Afterwards the daemon is as fast as before.
+    // After this the daemon is as fast as before.
     let mut number = 1;
     takes_at_most(Duration::from_secs(1), || {
         number += 1;
@@ -168,7 +168,7 @@ fn requests_that_wait_for_a_lock_stay_within_bounded_memory() {
     );
 }
 
-/// Memory grows with the number of entries, not with their size: lines of 4 MB are not kept.
+/// Memory grows with the number of entries, not with their size: lines of 4 MB are not kept in memory.
 #[test]
 fn memory_grows_with_entries_and_not_with_bytes() {
     let mut d = Daemon::quiet();

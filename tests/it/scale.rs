@@ -1,5 +1,5 @@
-//! A very long chain and a very wide node: nothing recurses over the tree. 100,000 entries, or as many as
-//! TREELINED_TEST_SCALE says. protocol.md §6.
+//! A very long chain and a very wide node: no code recurses over the tree. The sessions have 100,000 entries, or the
+//! number in TREELINED_TEST_SCALE. protocol.md §6.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn scale() -> usize {
     })
 }
 
-/// A stored session of `n` entries. `parent` returns the number of each entry's parent.
+/// A stored session of `n` entries. `parent` returns the number of an entry's parent.
 fn stored(n: usize, parent: impl Fn(usize) -> Option<usize>) -> (Arc<Home>, PathBuf) {
     let mut text = String::with_capacity(n * 170);
     text.push_str("{\"type\":\"session\",\"version\":3,\"id\":\"large\",\"timestamp\":\"2025-01-01T00:00:00.000Z\",\"cwd\":\"/project\"}\n");
@@ -38,12 +38,12 @@ fn stored(n: usize, parent: impl Fn(usize) -> Option<usize>) -> (Arc<Home>, Path
 
 fn started(home: &Arc<Home>, n: usize) -> Daemon {
     let mut d = Daemon::quiet_in(home);
-    // This deadline is not a measure: a busy machine is many times slower.
+    // This deadline is not a measurement: a busy machine is many times slower.
     d.deadline = Duration::from_secs(180 + n as u64 / 1_000);
     d
 }
 
-/// Prints how long a step took (see it with `--nocapture`).
+/// Prints how long a step took. `--nocapture` shows this output.
 fn timed<T>(what: &str, body: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let result = body();
@@ -51,7 +51,7 @@ fn timed<T>(what: &str, body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The checks that both shapes must pass.
+/// The checks that a session of either shape must pass.
 fn bear(d: &mut Daemon, path: &Path, n: usize) {
     timed("list", || {
         let rows = d.ok("list_sessions", json!({}))["sessions"].clone();
@@ -167,7 +167,7 @@ fn a_wide_node_is_served() {
     timed("end", || d.stop());
 }
 
-/// A node with very many children overflowed the stack where siblings were walked recursively or passed as
+/// A node with very many children once overflowed the stack, where siblings were walked recursively or passed as
 /// arguments.
 #[test]
 fn a_node_with_20000_children_is_listed() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::*;
 
-/// Two sessions: `kitchen` has two branches and a label, `garden` is of another directory and has a tool.
+/// Two sessions: `kitchen` has two branches and a label; `garden` has another directory and a tool call.
 pub(crate) fn two(home: &Home) {
     Log::new("kitchen")
         .user("u1", "", "Where are the apples?")
@@ -83,7 +83,7 @@ fn a_hit_names_entry_field_place_and_branch() {
     );
 }
 
-/// An import writes the name below the leaf, and the leaf record after it. The name was an abandoned branch.
+/// An import writes the name below the leaf, and the leaf record after it. The name was once an abandoned branch.
 #[test]
 fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
     let home = Home::new();
@@ -116,7 +116,7 @@ fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
     assert_eq!(found(&mut d, only("active")).len(), 2);
 }
 
-/// The language of filters is read in one place: a text finds what the params find that it stands for.
+/// One parser reads the language of filters: a query in it finds the same entries as the params that it stands for.
 #[test]
 fn a_query_of_filters_finds_what_its_params_find() {
     let home = Home::new();
@@ -174,7 +174,7 @@ fn a_query_of_filters_finds_what_its_params_find() {
         found(&mut d, filters("/pea(r|ch)s/ role:tool")),
         ["garden/t1 toolResults"]
     );
-    // Without words each entry that passes is found.
+    // A query without words finds each entry that passes the filters.
     assert_eq!(found(&mut d, filters("type:note")), ["kitchen/n1 text"]);
     assert_eq!(
         found(&mut d, filters("role:user cwd:/other")),
@@ -213,7 +213,7 @@ fn a_fault_in_a_query_of_filters_has_its_place() {
     let params = json!({"query": "x", "syntax": "filters", "mode": "regex"});
     let error = d.err_kind("search", params, "invalidParams");
     assert_eq!(error.details("field"), "mode");
-    // Without the language these are words.
+    // Without the language of filters these are words.
     d.ok("search", json!({"query": "rol:user role: tag:x"}));
 }
 
@@ -247,7 +247,7 @@ fn hits_come_by_weight_and_then_newest_first() {
         found(&mut d, json!({"query": "winter"})),
         ["kitchen/a1 labels"]
     );
-    // A label and the text that it labels match together.
+    // A label and the text that it labels can match together.
     assert_eq!(
         found(&mut d, json!({"query": "cellar winter"})),
         ["kitchen/a1 labels"]
@@ -353,11 +353,11 @@ fn bad_params_are_refused_with_the_field_and_the_reason() {
         json!({"query": "x", "in": ["words"]}),
         "invalidParams",
     );
-    // No session directory: nothing is found.
+    // The session directory does not exist, so nothing is found.
     assert_eq!(found(&mut d, json!({"query": "x"})), [""; 0]);
 }
 
-/// Entries that come before the cursor, and entries appended after it, change nothing about the pages before.
+/// Entries that are appended later, before or after the cursor, do not change the pages that were read.
 #[test]
 fn pages_repeat_nothing_while_entries_are_appended() {
     let home = Home::new();
@@ -444,7 +444,7 @@ fn hits_are_streamed_to_clients_that_declare_it() {
     hits.sort();
     streamed.sort();
     assert_eq!(streamed, hits);
-    // Others receive no notification: the harness fails on unclaimed ones.
+    // Other clients get no notification: the harness fails if one is unclaimed.
     let mut other = Daemon::start_in(&home, &[], &[]);
     other.init(json!({}));
     assert_eq!(found(&mut other, json!({"query": "apples"})).len(), 4);
@@ -484,7 +484,7 @@ fn appends_of_this_and_of_other_processes_are_found_at_once() {
         let text = format!("needle{number}");
         d.user(&format!("own{number}"), &text);
         assert_eq!(found(&mut d, json!({"query": text})).len(), 1);
-        // Both requests are on their way before the append is answered.
+        // Both requests are sent before the append is answered.
         let text = format!("piped{number}");
         let append = d.send("append_message", json!({"message": user(&text)}));
         let search = d.send("search", json!({"query": text}));
@@ -573,7 +573,7 @@ fn a_search_is_cancelled_at_once() {
         fs::write(home.sessions().join(format!("{copy}.jsonl")), &log).unwrap();
     }
     let mut d = Daemon::quiet_in(&home);
-    // The pattern has no text to look for first: everything is decoded.
+    // The pattern has no literal text, so every entry is decoded.
     let id = d.send(
         "search",
         json!({"query": r"[^\x00-\x{10ffff}]", "mode": "regex"}),

@@ -1,4 +1,4 @@
-//! The search index: what searches find while it is made, damaged or killed. session-file.md §5.7.
+//! The search index: searches while it is built, damaged or after a kill. session-file.md §5.7.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::search::two;
 use crate::harness::*;
 
-/// Sessions with a few megabytes of text and eleven hits of `apples`.
+/// Writes sessions with a few megabytes of text and eleven hits of `apples`.
 fn many(home: &Home) {
     two(home);
     for number in 0..40 {
@@ -29,14 +29,14 @@ fn many(home: &Home) {
     }
 }
 
-/// A daemon that makes an index of any number of sessions.
+/// A daemon that builds an index, however few sessions there are.
 fn indexing(home: &Arc<Home>) -> Daemon {
     let mut d = Daemon::start_in(home, &[], &[("TREELINED_SEARCH_INDEX_FROM", "0")]);
     d.init(json!({}));
     d
 }
 
-/// The ids and totals of a search.
+/// The ids and the totals of a search.
 fn outcome(d: &mut Daemon, query: &str) -> Json {
     let mut result = d.ok("search", json!({"query": query, "limit": 1000}));
     result["totals"]
@@ -52,7 +52,7 @@ fn scanned(d: &mut Daemon) -> u64 {
         .unwrap()
 }
 
-/// Waits until the search reads less than half of the sessions.
+/// Waits until a search reads less than half of the bytes of all sessions.
 fn await_index(d: &mut Daemon, bytes: u64) {
     let started = Instant::now();
     while scanned(d) > bytes / 2 {

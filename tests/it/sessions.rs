@@ -1,4 +1,4 @@
-//! Sessions: creating, opening, closing, naming, reading. protocol.md §3, session-file.md §1, §2 and §5.
+//! Sessions: how they are created, opened, closed, named and read. protocol.md §3, session-file.md §1, §2 and §5.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -209,7 +209,7 @@ fn opening_by_id_and_by_path_finds_the_same() {
     let by_path = d.ok("open_session", json!({"path": path}))["session"].clone();
     assert_eq!(by_path["sessionId"], id, "already open: the same session");
     assert_eq!(by_path["leafId"], "a1");
-    // One session is open, so the id can be left out.
+    // Only one session is open, so the id can be left out.
     assert_eq!(d.leaf(), "a1");
 }
 
@@ -313,8 +313,8 @@ fn a_file_without_header_is_refused_and_left_alone() {
     }
 }
 
-/// A file of Claude Code after a header was an empty session, or one of entries that nobody could read; without one
-/// nothing said what it is.
+/// A file of Claude Code after a header was once an empty session, or a session of unreadable entries. Without a header
+/// no message said which tool wrote it.
 #[test]
 fn a_file_of_another_tool_is_named_and_not_opened_as_an_empty_session() {
     let envelope = r#""parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z""#;
@@ -400,7 +400,7 @@ fn a_newer_version_opens_for_reading_only() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// The number that stands for such a version inside the daemon, 18446744073709551615, was shown to clients.
+/// Inside the daemon a number stands for such a version. This number, 18446744073709551615, was once shown to clients.
 #[test]
 fn a_version_that_is_not_a_number_is_null() {
     let home = Home::new();
@@ -578,7 +578,7 @@ fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
     d.ok("close_session", json!({"sessionId": one}));
     assert_eq!(d.notification("session_closed")["sessionId"], one);
     assert_eq!(d.leaf(), Json::Null, "the other is the only one now");
-    // Nothing announces a switch: the harness would fail on it.
+    // No notification is sent when a client uses another session: the harness would fail.
     d.ok("close_session", json!({"sessionId": two}));
     d.notification("session_closed");
 }

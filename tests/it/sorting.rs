@@ -1,5 +1,5 @@
-//! Tags, pins, archived sessions, the place in git, and families (protocol.md §3.21, §3.22, session-file.md §4.8, §5.10).
-//! Sessions piled up in one list by time, and the only way to put one away was the trash.
+//! Tags, pins, archived sessions, the branch and commit of git, and families (protocol.md §3.21, §3.22, session-file.md
+//! §4.8, §5.10). Once all sessions were in one list by time, and only the trash removed one from it.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn row(d: &mut Daemon, id: &str) -> Json {
         .unwrap_or_else(|| panic!("no {id} in {listed}"))
 }
 
-/// Makes the call that takes `result` back.
+/// Makes the inverse call that `result` names.
 #[track_caller]
 fn take_back(d: &mut Daemon, result: &Json) -> Json {
     let inverse = &result["inverse"];
@@ -99,7 +99,7 @@ fn tags_are_in_the_file_and_move_nobody() {
     );
 }
 
-/// A file of version 1 or 2 is not migrated for a tag, and a session that is only read is not written.
+/// A tag does not migrate a file of version 1 or 2, and a session that is open for reading is not written.
 #[test]
 fn tags_of_what_cannot_be_written_are_marks_until_it_can() {
     let (d, path) = two();
@@ -176,7 +176,8 @@ fn pins_and_archived_sessions_are_marks_of_this_machine() {
     );
 }
 
-/// Waits until a notification has a row of this session of which `holds` is true, or names it as removed.
+/// Waits for a notification with a row of this session for which `holds` returns true, or one that names the session as
+/// removed.
 #[track_caller]
 fn heard(d: &mut Daemon, id: &str, holds: impl Fn(&Json) -> bool) {
     loop {
@@ -305,7 +306,7 @@ fn a_family_is_one_tree_of_sessions() {
         "sessionNotFound",
     );
 
-    // The same fork again, by this daemon and by another one.
+    // The same request for a fork is sent again, to this daemon and to another one.
     let again = d.ok("fork_session", fork.clone());
     assert_eq!(again["session"]["sessionId"], "f1");
     assert_eq!(again["durability"], "none");
@@ -321,7 +322,7 @@ fn a_family_is_one_tree_of_sessions() {
     d.err_kind("fork_session", taken, "sessionExists");
 }
 
-/// A client that was cut off asks again, while its session has gone on.
+/// A client that lost its connection sends its request again after its session has got more entries.
 #[test]
 fn a_fork_that_is_made_is_answered_whatever_its_source_does_since() {
     let (mut d, _) = two();
@@ -348,7 +349,7 @@ fn a_fork_that_is_made_is_answered_whatever_its_source_does_since() {
     d.err("fork_session", other);
 }
 
-/// The line with the name came after the newest entry, so that the file opened beside it.
+/// The line with the name was once after the newest entry, so that the file opened beside this entry.
 #[test]
 fn a_named_fork_of_a_whole_tree_opens_at_its_leaf() {
     let home = Home::new();
@@ -380,7 +381,7 @@ fn a_named_fork_of_a_whole_tree_opens_at_its_leaf() {
     assert_eq!(opened["session"]["name"], "The fork");
 }
 
-/// A page had a thousand rows, each of which may be as large as a message.
+/// A page once had a thousand rows, and each row may be as large as a message.
 #[test]
 fn a_page_of_a_family_fits_into_a_message() {
     let home = Home::new();
@@ -414,7 +415,7 @@ fn a_page_of_a_family_fits_into_a_message() {
     assert_eq!((ids.len(), different.len()), (41, 41));
 }
 
-/// Two daemons change the tags of a session at the same time, each of them in the file or in the marks.
+/// Two daemons change the tags of a session at the same time, each in the session file or in the file of marks.
 #[test]
 fn tags_of_two_daemons_lose_nothing() {
     for (modes, rounds) in [
@@ -458,7 +459,7 @@ fn tags_of_two_daemons_lose_nothing() {
     }
 }
 
-/// The shell has a verb for each of them.
+/// The shell has a command for each of these methods.
 #[test]
 fn sessions_are_sorted_from_the_shell() {
     let (d, _) = two();
@@ -529,7 +530,7 @@ fn a_git_branch_selects_sessions() {
     assert_eq!(found(&mut d, "build git:main tag:x"), [""; 0]);
 }
 
-/// Nothing in a tree said that a call had spawned a session, or that somebody had forked it.
+/// The tree once did not show that a call had started a session, or that a session was forked there.
 #[test]
 fn rows_name_the_sessions_that_come_from_their_entries() {
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! `tests/bench/rows` refuses measured rows that are older than what they depend on.
 //!
-//! README.md said for days that the start was 274 times faster than pi's, when 87 to 160 times were measured: the
-//! release profile and the program had changed since, and nothing compared them.
+//! README.md once said for days that the daemon starts 274 times faster than pi, when the measured factor was 87 to
+//! 160: the release profile and the program had changed since, and no check compared them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::harness::Home;
 use crate::readme::root;
 
-/// A repository with the rows and what they depend on.
+/// A repository with the rows and the files on which they depend.
 struct Repository(PathBuf);
 
 const CARGO: &str = "[package]\nname = \"x\"\n\n[profile.release]\nlto = \"thin\"\n";
@@ -49,7 +49,7 @@ impl Repository {
         self.git(&["rev-parse", "--short=12", "HEAD"])
     }
 
-    /// Both documents as `tests/bench/run --write` leaves them.
+    /// Writes both documents as `tests/bench/run --write` does.
     fn record(&self, commit: &str) {
         let rows = |cells: &str| {
             format!(
@@ -63,7 +63,7 @@ impl Repository {
         self.put("README.md", &rows("| start | 2 ms | 9 ms | 4 × |\n"));
     }
 
-    /// The complaint of the script about the rows; `None` without one.
+    /// The error of the script about the rows; `None` if it accepts them.
     fn complaint(&self) -> Option<String> {
         let output = Command::new(self.0.join("tests/bench/rows")).output();
         let output = output.unwrap();
@@ -96,7 +96,7 @@ fn rows_are_refused_once_what_they_depend_on_has_changed() {
     repository.commit();
     assert_eq!(repository.complaint(), None);
 
-    // A dependency, a comment of the profile and faster operations change nothing.
+    // A dependency, a comment in the profile, or faster operations do not make the rows old.
     let cargo = CARGO.replace("lto", "# Why.\nlto") + "\n[dependencies]\nanyhow = \"1\"\n";
     repository.put("Cargo.toml", &cargo);
     repository.put("tests/bench/counts.tsv", &COUNTS.replace("1000", "100"));

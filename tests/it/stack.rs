@@ -1,4 +1,4 @@
-//! `pop`, `cherry_pick` and `merge_branch`: going back, copying messages, merging a branch. semantics.md §5.
+//! `pop`, `cherry_pick` and `merge_branch`: they go back, copy messages, and merge a branch. semantics.md §5.
 
 use crate::harness::*;
 
@@ -47,8 +47,8 @@ fn pop_takes_a_user_message_at_the_leaf_or_by_id() {
     d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
 }
 
-/// `pop` refused every entry that is not a user message, and took no option of a navigation. It goes where
-/// `navigate_tree` goes, and is refused only if it is given no target and finds no user message.
+/// `pop` once refused every entry that is not a user message, and had no option of a navigation. Now it goes wherever
+/// `navigate_tree` goes. It fails only if it gets no target and there is no user message.
 #[test]
 fn pop_goes_to_any_entry_as_a_navigation_does() {
     let mut d = outlined();
@@ -353,7 +353,7 @@ fn a_merge_asks_and_takes_a_clients_summary() {
             );
         }
     }
-    // No `session_tree`: the harness would fail on it.
+    // No `session_tree` is sent: the harness would fail.
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn controls() -> Vec<(u32, u32)> {
     ranges
 }
 
-/// The ranges as the inside of a character class, with code points as `escaped` writes them.
+/// The ranges as the content of a character class. `escaped` writes a code point.
 fn class(escaped: impl Fn(u32) -> String) -> String {
     let ranges = controls()
         .into_iter()
@@ -44,15 +44,15 @@ fn lisp(code: u32) -> String {
 
 fn lua() -> String {
     let ranges = controls();
-    // The ASCII ones become pictures.
+    // ASCII controls become pictures, so they are not in the table.
     let ranges = ranges.iter().filter(|(_, last)| *last > 0x7f);
     let ranges =
         ranges.map(|(first, last)| format!("  {{ 0x{:x}, 0x{last:x} }},\n", first.max(&0x80)));
     ranges.collect()
 }
 
-/// Five programs had a table each, and what one took out another let through. With `TREELINED_UPDATE=1` the test writes
-/// the tables instead.
+/// Five programs once had five different tables, and some let characters through that others removed. With
+/// `TREELINED_UPDATE=1` the test writes the tables instead.
 #[test]
 fn every_client_has_the_table_of_control_characters() {
     let tables = [

@@ -1,5 +1,5 @@
-//! `get_usage`, and the cost in `get_stats`, `compare_branches` and pages (protocol.md §15, usage.md).
-//! A cost that no tool has recorded was 0 in all of them.
+//! `get_usage`, and the cost in `get_stats`, `compare_branches` and pages (protocol.md §15, usage.md). A cost that no
+//! tool had recorded was once 0 in all of them.
 
 use crate::harness::*;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn answer(model: &str, at: u64, cost: f64) -> Json {
 const NOVEMBER_28: u64 = 1_764_320_400_000;
 const NOVEMBER_30: u64 = 1_764_460_800_000;
 
-/// Home with `u1 → r1`, below it the branches `e1` and `x1 → x2`, and a session in another directory.
+/// A home with `u1 → r1` and below it the branches `e1` and `x1 → x2`, and a session in another directory.
 fn home() -> Arc<Home> {
     let home = Home::new();
     Log::new("s1")

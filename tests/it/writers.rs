@@ -1,4 +1,4 @@
-//! Several programs on one file: daemons, and a program that takes no lock, like pi. session-file.md §3.
+//! Several programs write one file: daemons, and a program without a lock, like pi. session-file.md §3.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::harness::*;
 
 const DAEMONS: usize = 8;
 
-/// The number of appends of each daemon and of the program without a lock.
+/// The number of appends of each daemon, and of the program without a lock.
 fn counts() -> (usize, usize) {
     if is_long_run() {
         (2_000, 4_000)
@@ -44,7 +44,7 @@ fn is_locked(error: RpcError) -> bool {
     true
 }
 
-/// Retries, as a client does for an error with `retryable`.
+/// Retries a request, as a client does for an error with `retryable`.
 #[track_caller]
 fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     let appended = (0..30).any(|_| !d.call(method, params.clone()).is_err_and(is_locked));
@@ -97,7 +97,7 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
     assert_eq!(by_id.len(), lines.len(), "ids are unique");
     let all: BTreeSet<&str> = by_id.keys().copied().filter(|id| *id != "shared").collect();
     for (number, d) in daemons.iter_mut().enumerate() {
-        // The entries of one daemon form a chain, in which those that were sent again may come later.
+        // The entries of one daemon form a chain. Entries that were sent again may come later in it.
         let own = format!("d{number}-");
         let parents: HashMap<&str, &str> = by_id
             .iter()
@@ -143,7 +143,7 @@ fn append_in_thread(
     })
 }
 
-/// Checks again and again, until `done`, that the old bytes of the file are a prefix of the new ones.
+/// Checks until `done`, again and again, that the old bytes of the file are a prefix of the new ones.
 fn watch_prefix(path: &Path, done: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (path, done) = (path.to_owned(), done.clone());
     thread::spawn(move || {
@@ -160,7 +160,7 @@ fn watch_prefix(path: &Path, done: &Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Checks that a daemon announced each entry of the others exactly once, and lists all entries.
+/// Checks that a daemon has announced each entry of the others exactly once, and lists all entries.
 #[track_caller]
 fn assert_others_announced_once(d: &mut Daemon, own: &str, all: &BTreeSet<&str>) {
     let mut counts: BTreeMap<&str, usize> = all
@@ -204,7 +204,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
         (&notified["leafId"], &notified["fileLeafId"]),
         (&json!("u1"), &json!("s1"))
     );
-    // An append of a program without a lock is announced too, and so is a move.
+    // An append by a program without a lock is announced too, and so is its move.
     foreign_append(
         &path,
         &entry_line(3, "message", "p1", "s1", json!({"message": user("pi")})),
@@ -219,12 +219,12 @@ fn appends_of_others_are_announced_to_an_idle_client() {
         (&notified["entryIds"], &notified["fileLeafId"]),
         (&json!([]), &json!("u1"))
     );
-    // So is a name.
+    // A new name is announced too.
     second.ok("set_session_name", json!({"name": "theirs"}));
     let named = first.notification("session_info_changed");
     assert_eq!(named["name"], "theirs");
     first.notification("entries_appended");
-    // A line that is not yet whole is not announced.
+    // An incomplete line is not announced.
     fs::OpenOptions::new()
         .append(true)
         .open(&path)
@@ -233,7 +233,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
     thread::sleep(Duration::from_millis(200));
     first.no_notification("entries_appended");
     first.no_notification("diagnostics");
-    // A closed session is not watched.
+    // The file of a closed session is not watched.
     first.ok("close_session", json!({}));
     second.ignore("diagnostics");
     second.user("s2", "x");
@@ -241,7 +241,7 @@ fn appends_of_others_are_announced_to_an_idle_client() {
     first.no_notification("entries_appended");
 }
 
-/// A name that the daemon noticed by watching the file was not announced.
+/// A name that the daemon noticed by watching the file was once not announced.
 #[test]
 fn a_name_given_by_another_program_is_announced() {
     let (home, _) = shared();
@@ -315,7 +315,7 @@ fn no_thread_wakes_up_while_idle() {
     assert_eq!(before, after, "threads that woke up, by name");
 }
 
-/// Voluntary context switches of each thread.
+/// The voluntary context switches of each thread.
 fn context_switches(d: &Daemon) -> BTreeMap<String, String> {
     let tasks = format!("/proc/{}/task", d.pid().as_raw_nonzero());
     let tasks = fs::read_dir(tasks)
@@ -347,13 +347,13 @@ fn entries_of_two_daemons_become_branches() {
     assert_eq!(first.entry("f1")["parentId"], "u1");
     assert_eq!(second.ids(), ["u1", "s1", "f1"]);
     assert_eq!((first.leaf(), second.leaf()), (json!("f1"), json!("s1")));
-    // A navigation is relative to the leaf of its own daemon.
+    // A navigation starts at the leaf of its own daemon.
     second.user("s2", "on");
     assert_eq!(
         first.ok("navigate_tree", json!({"targetId": "s1"}))["newLeafId"],
         "u1"
     );
-    // An id that another daemon has used is refused with other content.
+    // An id that another daemon has used is refused if the content differs.
     let taken = json!({"message": user("x"), "entryId": "s2"});
     first.err_kind("append_message", taken, "duplicateEntryId");
     for d in [&mut first, &mut second] {
@@ -361,7 +361,7 @@ fn entries_of_two_daemons_become_branches() {
     }
 }
 
-/// Each daemon chooses its own ids, which must differ, and no batch is interleaved with another.
+/// Each daemon chooses its own ids. All ids must differ, and no entries of others are inside a batch.
 #[test]
 fn batches_of_several_daemons_are_not_interleaved() {
     let (home, path) = shared();
@@ -389,7 +389,7 @@ fn batches_of_several_daemons_are_not_interleaved() {
         .map(|line| line["id"].as_str().unwrap())
         .collect();
     assert_eq!(ids.len(), lines.len());
-    // Behind a batch that is not at the leaf of the file, a record keeps that leaf.
+    // After a batch that is not at the leaf of the file, a record keeps this leaf.
     lines.retain(|line| line["customType"] != "treelined.leaf");
     assert_eq!(lines.len(), 2 + 4 * 3 * rounds);
     for batch in lines[2..].chunks(3) {
@@ -427,7 +427,7 @@ fn stamp_of(path: &Path) -> (u64, std::time::SystemTime) {
     (metadata.len(), metadata.modified().unwrap())
 }
 
-/// Opening appended a line end to a file while another program was still writing its last line.
+/// Opening once appended a line end to a file while another program was still writing its last line.
 #[test]
 fn opening_leaves_a_line_alone_that_another_program_is_writing() {
     let log = Log::new("s1").user("u1", "", "x");

@@ -1,4 +1,4 @@
-//! Background appends (protocol.md §3.5, session-file.md §4.9): a branch grows, and nobody is moved.
+//! Background appends (protocol.md §3.5, session-file.md §4.9): a branch grows, and no leaf moves.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn other(d: &Daemon, path: &std::path::Path) -> Daemon {
     other
 }
 
-/// Where a new process opens the file, with its diagnostics.
+/// The leaf at which a new process opens the file, and the diagnostics of the file.
 fn opens(d: &Daemon, path: &std::path::Path) -> (Json, Json) {
     let opened = Daemon::quiet_in(&d.home).open(path);
     (
@@ -35,7 +35,7 @@ fn nobody_moves() {
     let mut second = other(&d, &path);
     d.received("entries_appended");
 
-    // At the leaf, above it, and below what was just written.
+    // The parents are the leaf, the entry above it, and an entry that was just written.
     for (parent, id) in [("u2", "b1"), ("u1", "c1"), ("b1", "b2")] {
         let grown = grow(&mut d, parent, id);
         assert_eq!(
@@ -75,7 +75,7 @@ fn nobody_moves() {
     assert_eq!(d.entry("e1")["group"], "which one");
     assert_eq!(d.entry("e2").get("group"), None, "the first one has it");
     assert_eq!(d.leaf(), "u2");
-    // The conversation goes on where it was, here and there, and there is nothing to undo.
+    // In both daemons the conversation continues where it was, and there is no move to undo.
     let on = json!({"message": user("x"), "entryId": "u3", "expectedLeafId": "u2"});
     second.ok("append_message", on);
     d.err_kind("undo_navigation", json!({}), "nothingToUndo");
@@ -159,7 +159,7 @@ fn the_expected_leaf_is_the_end_of_the_branch() {
     let (mut d, _) = begun();
     grow(&mut d, "a1", "b1");
     let on = |parent: &str, expected: Json, id: &str| json!({"message": user("x"), "entryId": id, "parentId": parent, "keepLeaf": true, "expectedLeafId": expected});
-    // The leaf is not asked about, here or elsewhere.
+    // The leaf is not compared, in this daemon or in another one.
     d.ok("append_message", on("b1", json!("b1"), "b2"));
     for (parent, expected) in [
         ("b1", json!("b1")),
@@ -172,7 +172,7 @@ fn the_expected_leaf_is_the_end_of_the_branch() {
     }
     let retry = d.ok("append_message", on("b1", json!("b1"), "b2"));
     assert_eq!(retry["leafId"], "b2", "a retry succeeds");
-    // Two that arrive together: the second one expects what the first one ends.
+    // Of two appends that arrive together, the second one expects the entry of the first one.
     let requests = [("b2", "b2", "b3"), ("b3", "b3", "b4"), ("b3", "b3", "b5")];
     let requests = requests.map(|(parent, expected, id)| {
         (
@@ -188,7 +188,7 @@ fn the_expected_leaf_is_the_end_of_the_branch() {
     assert_eq!(d.leaf(), "a1");
 }
 
-/// Background and ordinary appends that arrive together are planned one after the other.
+/// Background and ordinary appends that arrive together are checked one after the other.
 #[test]
 fn appends_of_both_kinds_may_arrive_together() {
     let (mut d, path) = begun();
@@ -226,7 +226,8 @@ fn a_branch_below_the_leaf_is_no_conflict() {
     assert_eq!(d.leaf(), "u2");
 }
 
-/// A question below the leaf was one branch with the conversation: to archive it put the conversation away.
+/// A side question below the leaf was once in the branch of the conversation, so archiving the question archived the
+/// conversation.
 #[test]
 fn the_conversation_ends_where_only_background_branches_go_on() {
     let (mut d, _) = begun();
@@ -267,7 +268,7 @@ fn the_conversation_ends_where_only_background_branches_go_on() {
     assert_eq!(rows.as_array().unwrap().len(), 1);
 }
 
-/// A write is cut off after each of its lines and in each of them, as a killed process or a full disk leaves it.
+/// A write is cut off after each of its lines and inside each of them, as by a killed process or a full disk.
 #[test]
 fn a_write_that_was_cut_off_opens_where_the_file_did() {
     let (mut d, path) = begun();
@@ -284,7 +285,7 @@ fn a_write_that_was_cut_off_opens_where_the_file_did() {
     );
     let whole = fs::read(&path).unwrap();
     drop(d);
-    // Behind each line, within its line break, and in its middle.
+    // The cuts are after each line, inside its line break, and in its middle.
     let breaks = (before..whole.len()).filter(|at| whole[*at] == b'\n');
     let ends = breaks.flat_map(|at| [at - 60, at - 1, at, at + 1]);
     for end in [before, before + 20].into_iter().chain(ends) {
@@ -299,7 +300,7 @@ fn a_write_that_was_cut_off_opens_where_the_file_did() {
             .map(|found| &found["newestTipId"])
             .collect();
         let mut has_entry = |id: &str| d.call("get_entry", json!({"entryId": id})).is_ok();
-        // The record, with or without its line break, ends the report.
+        // The record ends the report, with or without its line break.
         let expected = match (has_entry("b1"), has_entry("b2")) {
             _ if end + 1 >= whole.len() => None,
             (_, true) => Some("b2"),
@@ -356,7 +357,7 @@ fn copies_are_not_in_the_background() {
         let path = forked["session"]["path"].as_str().unwrap().to_owned();
         let lines = file_lines(std::path::Path::new(&path));
         let copy = lines.iter().find(|line| line["id"] == "b1").unwrap();
-        // A copy of the whole tree has the lines as they are.
+        // A copy of the whole tree has the same lines.
         let has = [copy.get("background"), copy.get("group")].map(|member| member.is_some());
         assert_eq!(has, [scope == "tree"; 2]);
         d.ok("close_session", json!({"sessionId": id}));
@@ -369,7 +370,7 @@ fn copies_are_not_in_the_background() {
     }
 }
 
-/// A group in an entry made two members of that name in one line.
+/// An entry that already had a `group` once got a second member of that name in its line.
 #[test]
 fn a_clients_entry_does_not_name_the_group() {
     let (mut d, path) = begun();

@@ -1,4 +1,4 @@
-//! The place of appended entries, the accepted types, and the daemon's answers and announcements.
+//! Where appended entries go, which types are accepted, and what the daemon answers and announces.
 
 use super::*;
 
@@ -34,7 +34,8 @@ fn a_message_is_a_child_of_the_leaf() {
     assert_eq!(d.entry(&id), lines[1], "delivered as stored");
 }
 
-/// A compaction that kept an entry off its own path was stored and then kept nothing, without an error.
+/// A compaction may keep from an entry on its own path. One that named another entry was once stored without an error,
+/// and kept nothing.
 #[test]
 fn a_compaction_keeps_only_entries_on_its_path() {
     let (mut d, path) = begun();
@@ -125,7 +126,7 @@ fn results_name_their_durability() {
     assert_eq!(d.user("u2", "x")["durability"], "interval", "the default");
 }
 
-/// Clients that showed a new session read its first row after each append to have a title.
+/// Clients that show a new session once had to read its first row after each append to get a title.
 #[test]
 fn the_first_message_is_announced_once() {
     let mut d = Daemon::start();
@@ -201,7 +202,7 @@ fn an_append_below_another_parent_is_no_navigation() {
         ids(&d.ok("get_children", json!({"entryId": null}))["entries"]),
         ["u1", "u3"]
     );
-    // No `session_tree` (the harness would fail on it), and nothing to undo.
+    // No `session_tree` is sent (the harness would fail), and there is no move to undo.
     let error = d.err("undo_navigation", json!({}));
     assert_eq!(error.kind, "nothingToUndo");
     d.err_kind(

@@ -1,4 +1,4 @@
-//! `expectedLeafId`: a write is refused if the leaf is another.
+//! `expectedLeafId`: a write is refused if the leaf is another entry.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn an_expected_leaf_is_checked() {
     assert_eq!(d.path_ids(None), ["u3"]);
 }
 
-/// A guard that logged each turn made the writes of careful clients fail.
+/// A guard that recorded each turn once made the writes of careful clients fail.
 #[test]
 fn bookkeeping_does_not_change_the_expected_leaf() {
     let (mut d, _) = begun();
@@ -71,7 +71,7 @@ fn bookkeeping_does_not_change_the_expected_leaf() {
     assert_eq!(d.leaf(), "u2");
 }
 
-/// After a label or its own state entry, the daemon forgot what others had appended below its step.
+/// After a label or its own state entry, the daemon once forgot what others had appended below its step.
 #[test]
 fn own_bookkeeping_does_not_hide_the_steps_of_others() {
     let (mut d, path) = begun();

@@ -1,7 +1,7 @@
-//! Group commit: appends that arrive together are written together, each checked in order and answered on
-//! its own. session-file.md §3.
+//! Group commit: appends that arrive together are written together. Each is checked in order and gets its own answer.
+//! session-file.md §3.
 //!
-//! A fault shows that it was one write: one call fails, and every request in it fails.
+//! A fault shows that the appends were one write: one system call fails, and all of their requests fail.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn messages(ids: &[&str]) -> Vec<(&'static str, Json)> {
     ids.iter().map(|id| message(id)).collect()
 }
 
-/// Sends the requests in one write, small enough for a pipe to take as a whole.
+/// Sends the requests in one write, which is small enough for a pipe to take at once.
 #[track_caller]
 fn together(d: &mut Daemon, requests: Vec<(&'static str, Json)>) -> Vec<Json> {
     let requests: Vec<(Json, &str, Json)> = requests
@@ -103,8 +103,8 @@ fn appends_that_arrive_together_are_one_sync() {
     assert_eq!(outcomes(&mut d, &requests), ["u5", "u6"]);
 }
 
-/// The write is cut short at different bytes. Requests whose lines are whole in the file succeed, those that
-/// are there in part fail with the ids that were written, and the others leave no trace.
+/// The write is cut short at different bytes. Requests whose lines are complete in the file succeed. Requests with only
+/// a part of their lines in the file fail, and name the ids that were written. The other requests leave no trace.
 #[test]
 fn a_short_write_is_answered_request_by_request() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
@@ -115,7 +115,7 @@ fn a_short_write_is_answered_request_by_request() {
     let mut expected = vec!["u1".to_owned(), "a1".to_owned()];
     let mut cut = 1;
     loop {
-        // Four requests: one entry, one, two, one.
+        // Four requests, which append one, one, two and one entries.
         let new_ids: Vec<String> = (0..5).map(|n| format!("c{cut:04}-{n}")).collect();
         let groups: [&[String]; 4] = [&new_ids[..1], &new_ids[1..2], &new_ids[2..4], &new_ids[4..]];
         let requests = groups.iter().map(|group| {
@@ -166,7 +166,7 @@ fn a_short_write_is_answered_request_by_request() {
         );
         assert_eq!(d.ids(), expected, "cut at {cut}");
         if cut > new.len() {
-            // The write was longer than the cut: everything was written.
+            // The write was longer than the cut, so everything was written.
             shim.act("");
             break;
         }
@@ -206,7 +206,7 @@ fn each_append_of_a_group_is_checked_after_the_earlier_ones() {
                 json!({"message": user("x"), "entryId": "no", "parentId": "nobody"}),
             ),
             message("u4"),
-            // A retry, and another entry with the same id.
+            // A retry of u4, and another entry with the same id.
             message("u4"),
             (
                 "append_message",
@@ -321,15 +321,14 @@ fn reads_and_moves_between_appends_keep_their_order() {
     assert_eq!(file_lines(&path).len(), 1 + 7);
 }
 
-/// While another process holds the lock, appends queue up after the first one, which has started its own
-/// write.
+/// The first append starts its own write. While another process holds the lock, later appends wait for that write.
 #[test]
 fn appends_that_wait_for_a_lock_together_are_one_write() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
         return skip(Needs::Faults, "a failing write: there is no C compiler");
     };
-    // An append waits 2 s for the lock, and a daemon that gets no processor may not have taken all of them from its
-    // connection when the lock is free. Then the test tries again.
+    // An append waits 2 s for the lock. On a busy machine the daemon may not have read all appends when the lock is
+    // released. Then the test tries again.
     let waited = (0..10).any(|attempt| wait_together(&shim, &mut d, &path, attempt));
     assert!(
         waited,
@@ -337,7 +336,7 @@ fn appends_that_wait_for_a_lock_together_are_one_write() {
     );
 }
 
-/// Returns false if sending took too long for the attempt to prove anything, or if the waiting appends were several writes.
+/// Returns false if the attempt proves nothing: sending took too long, or the waiting appends became several writes.
 fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bool {
     let before = ids_in(path);
     let id = |name: &str| format!("{name}-{attempt}");
@@ -345,7 +344,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
     holder.lock().unwrap();
     let began = Instant::now();
     let first = d.send("append_message", message(&id("first")).1);
-    // The daemon answers this at once, after it has started the first append.
+    // The daemon answers this request at once, after it has started the first append.
     d.err_kind(
         "get_leaf",
         json!({"sessionId": "nobody"}),
@@ -367,7 +366,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
         return false;
     }
     assert_eq!(answer.kind, "cancelled");
-    // The first append is one write, the waiting ones are another: the second write fails.
+    // The first append is one write, and the waiting appends are a second one, which fails.
     shim.act("write pass 0\nwrite error 28\n");
     holder.unlock().unwrap();
     d.response(&first).expect("the lock is free");
@@ -388,7 +387,7 @@ fn wait_together(shim: &Shim, d: &mut Daemon, path: &Path, attempt: usize) -> bo
     is_one_write
 }
 
-/// The waiting appends are more than one write takes.
+/// More appends wait than fit into one write.
 #[test]
 fn a_group_larger_than_one_write_is_written_whole() {
     let (mut d, path) = begun();
@@ -400,7 +399,7 @@ fn a_group_larger_than_one_write_is_written_whole() {
     let waiting: Vec<Json> = (0..8).map(|n| send(&mut d, n)).collect();
     holder.unlock().unwrap();
     for (n, id) in waiting.iter().enumerate() {
-        // On a slow machine, sending may take longer than the 2 s that an append waits.
+        // On a slow machine sending may take longer than the 2 s for which an append waits.
         if let Err(error) = d.response(id) {
             assert_eq!(error.kind, "sessionLocked");
             d.ok("append_message", params(n));

@@ -1,9 +1,9 @@
-//! Labels and session names are one trimmed line wherever a client gives or sees them.
+//! Labels and session names are one trimmed line, both when a client sends them and when it gets them.
 
 use super::*;
 
-/// Labels kept their line breaks and white space, a retry in another spelling was refused as a duplicate, and
-/// only null and an empty text cleared a label.
+/// Labels once kept their line breaks and white space. A retry in another spelling was refused as a duplicate, and only
+/// null and an empty text cleared a label.
 #[test]
 fn labels_are_one_trimmed_line_and_blank_ones_clear() {
     let (mut d, path) = begun();
@@ -35,7 +35,7 @@ fn labels_are_one_trimmed_line_and_blank_ones_clear() {
     }
 }
 
-/// `append_entries` normalizes only the label or the name. All other bytes and their order stay.
+/// `append_entries` changes only the label or the name. All other bytes stay in their order.
 #[test]
 fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     let (mut d, path) = begun();
@@ -62,7 +62,7 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     let blank =
         json!({"entries": [{"type": "label", "id": "b1", "targetId": "u1", "label": " \n"}]});
     d.ok("append_entries", blank);
-    // The same entry with its label left out, or null, is a retry.
+    // The same entry is a retry, whether its label is left out, null or empty.
     for label in [None, Some(Json::Null), Some(json!(""))] {
         let mut again = json!({"type": "label", "id": "b1", "targetId": "u1"});
         if let Some(label) = label {
@@ -78,8 +78,8 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
     );
 }
 
-/// Labels and names written by other programs are delivered as stored. Rows show them as one trimmed line,
-/// and blank ones clear.
+/// Other programs may write labels and names that are not normalized. Entries deliver them as stored. Rows show them as
+/// one trimmed line, and a blank one clears.
 #[test]
 fn labels_and_names_in_files_are_delivered_as_stored_and_shown_normalized() {
     let home = Home::new();

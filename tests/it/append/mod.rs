@@ -1,5 +1,5 @@
-//! Appending: messages, entries, labels; ids that make retries safe; entries that are refused; and that
-//! the bytes of a client's entry are the bytes in the file. protocol.md §3 and §9, session-file.md §1 and §3.
+//! Appends: messages, entries and labels; ids that make retries safe; entries that are refused; and the bytes of a
+//! client's entry, which are stored unchanged. protocol.md §3 and §9, session-file.md §1 and §3.
 
 mod background;
 mod bytes;

@@ -1,8 +1,8 @@
-//! Entries that are refused, with the index and the field at fault.
+//! Entries that are refused. The error names the index and the field.
 
 use super::*;
 
-/// Messages without the members of their role.
+/// Messages that lack a member that their role requires.
 fn malformed_messages() -> Vec<(&'static str, Json)> {
     vec![
         (
@@ -34,7 +34,7 @@ fn malformed_messages() -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Entries without the members of their type.
+/// Entries that lack a member that their type requires.
 fn malformed_types() -> Vec<(&'static str, Json)> {
     vec![
         ("no thinkingLevel", json!({"type": "thinking_level_change"})),
@@ -71,7 +71,7 @@ fn malformed_types() -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Entries and ids that clients may not write.
+/// Entries and ids that clients must not write.
 fn forbidden() -> Vec<(&'static str, Json)> {
     let deep = (0..300).fold(json!(1), |inner, _| json!([inner]));
     vec![
@@ -140,7 +140,7 @@ fn malformed_entries_are_refused() {
     );
 }
 
-// A message with the role `asistant` was stored, and no model ever saw it.
+// A message with the role `asistant` was once stored, and no model got it.
 #[test]
 fn a_role_that_is_nearly_a_known_one_is_refused_with_that_one() {
     let (mut d, path) = begun();
@@ -165,7 +165,7 @@ fn a_role_that_is_nearly_a_known_one_is_refused_with_that_one() {
     }
 }
 
-/// The `details` of a client's summary were stored at any depth: with five million levels, which no parser
+/// The `details` of a client's summary were once stored at any depth, even with five million levels, which no parser
 /// can read.
 #[test]
 fn nesting_over_256_is_refused_in_everything_that_is_stored() {

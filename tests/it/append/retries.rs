@@ -1,4 +1,4 @@
-//! Ids given by the client, which make a retry safe.
+//! Ids that the client chooses, which make a retry safe.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn a_taken_id_with_other_content_is_refused() {
     assert_eq!(fs::read(&path).unwrap(), bytes, "nothing was written");
 }
 
-/// The retry failed with `leafMoved`, since the first attempt had moved the leaf.
+/// A retry once failed with `leafMoved`, since the first attempt had moved the leaf.
 #[test]
 fn a_retry_with_an_expected_leaf_succeeds() {
     let mut d = Daemon::quiet();

@@ -53,7 +53,7 @@ fn a_branch_is_named_archived_and_brought_back_from_the_shell() {
     }
 }
 
-/// It said only that the branch was archived; the next message stood somewhere else than before, unsaid.
+/// The command once said only that the branch was archived, and not that the next message goes to another position.
 #[test]
 fn an_archive_of_the_active_branch_says_where_the_session_is_now() {
     let home = Home::new();
@@ -72,7 +72,7 @@ fn an_archive_of_the_active_branch_says_where_the_session_is_now() {
     assert!(said.contains("before the first entry"), "{said}");
 }
 
-/// The list counted archived branches as the others.
+/// The list once counted archived branches like other branches.
 #[test]
 fn a_list_counts_no_archived_branches() {
     let home = Home::new();
@@ -93,7 +93,7 @@ fn a_list_counts_no_archived_branches() {
     assert_eq!(branches(), 2);
 }
 
-/// Archived branches looked like all others when they were shown.
+/// Archived branches once looked like all others when they were shown.
 #[test]
 fn a_tree_marks_archived_branches() {
     let home = Home::new();
@@ -109,7 +109,7 @@ fn a_tree_marks_archived_branches() {
     assert_eq!(tree.matches("(archived)").count(), 1, "{tree}");
 }
 
-/// The list said that there was no session at all, and led to other directories.
+/// The list once said that there was no session at all, and suggested other directories.
 #[test]
 fn an_empty_list_says_which_option_leaves_sessions_out() {
     let home = Home::new();

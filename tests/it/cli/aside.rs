@@ -1,4 +1,4 @@
-//! `treelined btw` and `treelined keep`: a question beside the conversation.
+//! `treelined btw` and `treelined keep`: a side question.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_side_question_never_enters_the_context_until_it_is_kept() {
         after.contains("and the weather?") && after.contains("AND THE WEATHER?"),
         "{after}"
     );
-    // A second call once took the question and its answer a second time.
+    // A second call once copied the question and its answer again.
     for _ in 0..2 {
         let again = run(&home, &["keep", "s1", question]).clean().text();
         assert!(again.starts_with("kept before; now at "), "{again}");
@@ -80,7 +80,7 @@ fn a_side_question_may_wait_for_a_client() {
     assert_eq!(context(&home), before);
 }
 
-/// The candidate on which the conversation stands was copied a second time with the question below it.
+/// The candidate at the leaf was once copied again together with the question below it.
 #[test]
 fn a_question_below_a_chosen_candidate_is_kept_without_it() {
     let home = Home::new();

@@ -42,7 +42,7 @@ fn call_fails_if_the_method_fails() {
     assert!(output.stderr.contains("sessionNotFound"), "{output:?}");
 }
 
-/// The name of the client that cancelled and its reason were in the JSON only.
+/// Only the JSON once had the name of the client that cancelled and its reason.
 #[test]
 fn call_says_who_cancelled_and_why() {
     let home = Home::new();

@@ -162,7 +162,8 @@ fn doctor_repairs_only_on_request_and_keeps_removed_lines() {
     assert_eq!((mode(&kept), mode(kept.parent().unwrap())), (0o600, 0o700));
 }
 
-/// Doctor showed what is wrong and said with its exit code that all is well; with `--json` it did not look.
+/// Doctor once showed a problem and still ended with the exit code of success. With `--json` it did not look for
+/// problems.
 #[test]
 fn doctor_fails_with_a_wrong_configuration() {
     let home = Home::new();

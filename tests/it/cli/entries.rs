@@ -1,8 +1,8 @@
-//! The entry that a person names, in all commands that take one.
+//! How a person names an entry, in all commands that take one.
 
 use super::*;
 
-/// A session of the working directory, with two branches, and labels on them.
+/// A session of the working directory, with two branches and labels on them.
 pub(super) fn tour(home: &Home) -> PathBuf {
     Log::with_header(json!({
         "type": "session", "version": 3, "id": "tour0001", "timestamp": "2025-01-01T00:00:00.000Z",
@@ -29,7 +29,7 @@ pub(super) fn tour(home: &Home) -> PathBuf {
     .store(home, "x_tour0001.jsonl")
 }
 
-/// Only the whole id of an entry was known to the shell, in four commands.
+/// Four commands of the shell once knew an entry only by its whole id.
 #[test]
 fn every_command_finds_an_entry_by_id_label_and_beginning() {
     let home = Home::new();
@@ -88,7 +88,7 @@ fn every_command_finds_an_entry_by_id_label_and_beginning() {
     }
 }
 
-/// An exact id is before a label, and a label before the beginning of an id, as with the names of sessions.
+/// An exact id wins over a label, and a label over the beginning of an id, as with the names of sessions.
 #[test]
 fn a_label_that_begins_an_id_is_the_label() {
     let home = Home::new();

@@ -8,7 +8,7 @@ fn drawn(home: &Home, path: &std::path::Path, columns: &str, options: &[&str]) -
     home.run(&args, &[("COLUMNS", columns)], "").clean().text()
 }
 
-/// Branches that nobody looked for stood between what was said and its answer.
+/// Branches that were left once stood between a message and its answer.
 #[test]
 fn a_branch_that_was_left_is_one_line() {
     let home = Home::new();
@@ -54,7 +54,7 @@ fn a_branch_that_was_left_is_one_line() {
     assert_eq!(json.lines().count(), 6, "a script gets all rows");
 }
 
-/// Guides took half of the screen, and the text had the rest.
+/// Guides once took half of the screen, and the text had only the rest.
 #[test]
 fn a_tree_of_5000_entries_leaves_the_screen_to_the_text() {
     let home = Home::new();

@@ -85,7 +85,7 @@ fn the_demo_ends_by_naming_the_file_with_its_page_and_leaves_nothing_else() {
     );
 }
 
-/// Lines of 118 columns were broken by the terminal, in the middle of words.
+/// The terminal once broke lines of 118 columns in the middle of words.
 #[test]
 fn help_fits_the_width_of_the_screen() {
     let home = Home::new();

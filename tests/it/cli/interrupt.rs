@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn an_interrupted_command_ends_with_130() {
     let home = Home::new();
-    // It waits for its params, once it runs.
+    // The command waits for its params once it runs.
     let mut child = home
         .command(&["call", "list_sessions", "-"], &[])
         .spawn()
@@ -26,7 +26,7 @@ fn an_interrupted_command_ends_with_130() {
         assert!(Instant::now() < until, "nothing waits for the interrupt");
         thread::yield_now();
     }
-    // The first one may arrive just before something waits for it.
+    // The first signal may arrive just before the program waits for it.
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
@@ -38,7 +38,7 @@ fn an_interrupted_command_ends_with_130() {
     assert_eq!(status.code(), Some(130));
 }
 
-/// Runs the command with a terminal as stdout, if `script` is there.
+/// Runs the command with a terminal as stdout; `None` without the program `script`.
 fn at_a_terminal(home: &Home, command: &str, pager: &str) -> Option<String> {
     let program = home.command(&[], &[]);
     let line = format!("{} {command}", program.get_program().to_str().unwrap());
@@ -96,7 +96,7 @@ fn long_output_goes_through_the_pager_and_an_early_end_of_it_is_no_error() {
     );
 }
 
-/// A pipe that is closed early ended some commands with an error.
+/// Some commands once ended with an error if their output pipe was closed early.
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let home = Home::new();

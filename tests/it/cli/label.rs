@@ -42,7 +42,8 @@ fn arguments_that_label_nothing_write_nothing() {
     let wrong: [(&[&str], i32); 9] = [
         (&[], 2),
         (&["s1"], 2),
-        // Two words are an entry and a text, in the latest session of this directory, which has none.
+        // Two arguments are an entry and a text, in the latest session of this directory. This directory has no
+        // session.
         (&["s1", "u3"], 3),
         (&["s1", "u3", " "], 2),
         (&["s1", "u3", "x", "--remove"], 2),

@@ -4,7 +4,8 @@ use super::*;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A project with two sessions, one of them a fork of the other, a session below it, and one of a project beside it.
+/// A project with two sessions, one of them a fork of the other; a session of a folder below the project, and a session
+/// of a project beside it.
 fn projects() -> (Arc<Home>, [String; 2]) {
     let mut d = Daemon::quiet();
     d.ignore("session_before_fork");
@@ -69,7 +70,7 @@ fn sessions_of_a_moved_project_are_found_in_its_new_directory() {
     assert_eq!(listed(&home, &old), Vec::<String>::new());
     assert_eq!(listed(&home, &format!("{old}-other")), ["other001"]);
 
-    // Nothing but the directory has changed, and the file is where pi looks for it.
+    // Only the directory has changed, and the file is where pi looks for it.
     let now = file_of(&home, "shop0001");
     assert_eq!(fs::read_to_string(&now).unwrap(), text.replace(&old, &new));
     let folder = now.parent().unwrap().file_name().unwrap().to_str().unwrap();
@@ -77,7 +78,7 @@ fn sessions_of_a_moved_project_are_found_in_its_new_directory() {
     assert_eq!(folder, format!("--{encoded}--"));
     assert!(!before.parent().unwrap().exists(), "its folder is gone");
 
-    // The fork knows its origin by the path of the file.
+    // The fork names the session that it comes from by the path of its file.
     let mut d = Daemon::quiet_in(&home);
     let family = d.ok("get_family", json!({"sessionId": "fork0001"}));
     let family = family.to_string();
@@ -99,7 +100,7 @@ fn what_cannot_move_is_named_and_moves_later() {
     assert_eq!(result["left"][0]["path"], held.to_str().unwrap());
     assert_eq!(result["left"][0]["kind"], "sessionLocked");
     drop(holder);
-    // A move that was killed between the header and the file goes on.
+    // A move that was killed after it wrote the header and before it moved the file is completed.
     let text = fs::read_to_string(&held).unwrap();
     fs::write(&held, text.replace(&old, &new)).unwrap();
     let said = home.run(&["mv", &old, &new], &[], "").clean().text();

@@ -1,14 +1,14 @@
-//! `treelined acp` and `treelined mcp`: programs beside this one.
+//! `treelined acp` and `treelined mcp`, which run other programs beside this one.
 
 use super::*;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-/// The parser took away the `--` that the page of the recorder shows before the agent's command, and the recorder
-/// refused the command.
+/// The parser once removed the `--` that the recorder's page shows before the agent's command, and the recorder refused
+/// the command.
 #[test]
 fn a_program_beside_this_one_receives_its_arguments_as_they_were_typed() {
-    // On the file system of the program, for a hard link to it.
+    // The folder is on the file system of the program, since a hard link needs that.
     let folder = tempfile::tempdir_in(binary().parent().unwrap()).unwrap();
     let own = folder.path().join("treelined");
     fs::hard_link(binary(), &own).unwrap();

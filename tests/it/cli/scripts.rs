@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The second of two navigations sometimes failed with `sessionBusy`, since the first one had given up the
-/// session but was still being announced.
+/// The second of two navigations once sometimes failed with `sessionBusy`: the first one had released the session but
+/// was still being announced.
 #[test]
 fn piped_navigations_wait_for_each_other() {
     let home = Home::new();

@@ -47,7 +47,7 @@ Plant apples  garden
         limited.ends_with("3 hits in 2 sessions; 1 shown, --limit N shows more\n"),
         "{limited}"
     );
-    // Nothing that is stored reaches the terminal as a control.
+    // Stored text reaches the terminal without control characters.
     let peel = home
         .run(&["search", "--literal", "Peel them"], &[], "")
         .text();
@@ -104,7 +104,7 @@ fn the_exit_code_says_whether_anything_was_found() {
     assert!(bad.stderr.contains("unclosed group"), "{}", bad.stderr);
 }
 
-/// The command had four options for filters, and none for the others that the daemon has.
+/// The command once had four options for filters, and no other filters of the daemon.
 #[test]
 fn words_may_be_filters_and_a_fault_is_pointed_at() {
     let home = home_with_two();
@@ -130,14 +130,14 @@ fn words_may_be_filters_and_a_fault_is_pointed_at() {
     assert_eq!(refused.code, Some(2));
     let shown = "did you mean `role:`? Quote the word to search for it\n  日 apples rol:user\n            ^\n";
     assert!(refused.stderr.contains(shown), "{}", refused.stderr);
-    // A text or a pattern has no filters.
+    // A literal text or a pattern has no filters.
     for plain in [["--literal", "tag:x"], ["--regex", "tag:x"]] {
         let none = home.run(&["search", plain[0], plain[1]], &[], "");
         assert_eq!(none.code, Some(1), "{}", none.stderr);
     }
 }
 
-/// The failed attempt is shown with the reason.
+/// The failed attempt is shown with the reason why it was left.
 #[test]
 fn a_question_is_answered_with_what_became_of_its_branches() {
     let home = Home::new();

@@ -1,10 +1,10 @@
-//! A session directory that was named and is not there.
+//! A session directory that is named and does not exist.
 
 use std::path::Path;
 
 use super::*;
 
-/// A mistyped directory looked as one without sessions.
+/// A mistyped directory once looked like a directory without sessions.
 #[test]
 fn a_session_directory_that_is_not_there_is_said_with_the_one_that_was_meant() {
     let home = Home::new();

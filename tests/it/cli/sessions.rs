@@ -1,4 +1,4 @@
-//! The session that a person names, in all commands that take one.
+//! How a person names a session, in all commands that take one.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn home_with_two() -> std::sync::Arc<Home> {
     home
 }
 
-/// Some commands took ids only, others paths only.
+/// Some commands once took only ids, others only paths.
 #[test]
 fn every_command_finds_a_session_by_id_name_beginning_and_latest() {
     let home = home_with_two();
@@ -114,7 +114,7 @@ fn a_damaged_file_is_described_in_json() {
     assert_eq!(line["diagnostics"][0]["line"], 3);
 }
 
-/// A folder of the working directory hid the session of the same name from `doctor`.
+/// A folder of the working directory once hid the session of the same name from `doctor`.
 #[test]
 fn a_folder_does_not_hide_the_session_of_its_name() {
     let home = home_with_two();
@@ -155,7 +155,7 @@ fn a_deleted_session_is_said_to_be_in_the_trash() {
     home.run(&["show", "first"], &[], "").clean();
 }
 
-/// The list shows the first message of a session without a name in the column of names.
+/// In the column of names, the list shows the first message of a session without a name.
 #[test]
 fn a_first_message_in_place_of_a_name_is_answered_with_the_ids() {
     let home = Home::new();

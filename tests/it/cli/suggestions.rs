@@ -92,7 +92,7 @@ fn a_shell_gets_the_words_that_may_follow() {
     assert!(script.contains("treelined-tui"), "{script}");
 }
 
-/// bash inserts a candidate as it is: names with blanks were not offered.
+/// bash inserts a candidate without quoting it, so names with blanks were once not offered.
 #[test]
 fn bash_quotes_the_words_that_it_would_split() {
     let home = home_with_name("A tour's *");
@@ -125,7 +125,7 @@ fn bash_quotes_the_words_that_it_would_split() {
         completed(r"treelined show 'A\ t'", r"'A\ t'").trim_end(),
         quoted
     );
-    // bash closes an open quote itself.
+    // bash closes an open quotation mark itself.
     let open = completed(r#"treelined show '"A '"#, "'A '");
     assert_eq!(open.trim_end(), "A tour's *");
 }

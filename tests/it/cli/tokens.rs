@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Home with a session of two answers, one of them with a cost, and a fork of it.
+/// A home with a session of two answers, one of them with a cost, and a fork of the session.
 fn home_with_fork() -> std::sync::Arc<Home> {
     let home = Home::new();
     let mut d = Daemon::quiet_in(&home);
@@ -29,7 +29,7 @@ fn counted(home: &Home, args: &[&str]) -> Json {
     serde_json::from_str(&output.text()).unwrap()
 }
 
-/// A fork has the answers of its source in its file, and each file says what they have used.
+/// A fork has the answers of its source in its file. The usage of these answers must count once.
 #[test]
 fn usage_of_a_fork_counts_once() {
     let home = home_with_fork();
@@ -97,8 +97,8 @@ fn without_answers_usage_says_so() {
     assert!(wrong.stderr.contains("must be a day"), "{}", wrong.stderr);
 }
 
-/// The tokens of `ccusage daily --json --offline --timezone UTC` (npm, 17.2.1) on the same files of Claude Code, in which
-/// several records have one answer.
+/// The tokens that `ccusage daily --json --offline --timezone UTC` (npm, 17.2.1) prints for the same files of Claude
+/// Code. In these files several records have the same answer.
 #[test]
 fn tokens_of_claude_code_are_those_of_ccusage() {
     let home = Home::new();

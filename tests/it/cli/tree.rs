@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A row whose preview does not show the match shows the part of the text that does.
+/// If the preview of a row does not show the match, the row shows the part of the text that does.
 #[test]
 fn a_query_shows_the_part_of_the_text_that_matches() {
     let home = Home::new();
@@ -37,7 +37,7 @@ fn tree_draws_a_session_file() {
     let output = home.run(&["tree", path.to_str().unwrap()], &[], "").clean();
     let text = output.text();
     for said in ["the first question", "an answer", "go left", "go right"] {
-        // The title of a session without a name is its first message.
+        // The first message occurs once more as the title of a session without a name.
         let times = 1 + usize::from(said == "the first question");
         assert_eq!(text.matches(said).count(), times, "{said}: {text}");
     }
@@ -137,7 +137,7 @@ fn tree_takes_filters_and_queries() {
     assert!(output.stderr.contains("sessionNotFound"), "{output:?}");
 }
 
-/// The hint said that `--filter all` shows everything, although a query still hid rows.
+/// The hint once said that `--filter all` shows everything, although a query still hid rows.
 #[test]
 fn the_hints_of_tree_name_options_that_show_more() {
     let home = Home::new();
@@ -202,7 +202,7 @@ fn tree_is_no_wider_than_the_terminal() {
     }
 }
 
-/// Tags, separators, annotations and old marks of direction reached the terminal, each in other places.
+/// Tags, separators, annotations and old marks of direction once reached the terminal, each by other commands.
 #[test]
 fn names_and_labels_are_printed_without_control_characters() {
     let home = Home::new();

@@ -99,7 +99,7 @@ fn a_json_result_is_that_of_the_method_on_one_line() {
     }
 }
 
-/// A veto at the shell was JSON, and the exit code said success.
+/// Once, a veto was printed as JSON, and the exit code said success.
 #[test]
 fn a_veto_says_who_and_why_and_fails() {
     let home = home_with_tour();
@@ -128,7 +128,8 @@ fn a_veto_says_who_and_why_and_fails() {
     assert_eq!(leaf(&home), "77770000");
 }
 
-/// A daemon of its own asked nobody, while an editor that guards the session was connected to the shared one.
+/// The command once started its own daemon, which asked no client, while an editor that guards the session was
+/// connected to the shared daemon.
 #[test]
 fn the_clients_of_the_shared_daemon_are_asked_and_told() {
     let home = home_with_tour();
@@ -280,7 +281,7 @@ fn a_removed_session_is_in_the_trash_until_it_is_purged() {
         Some(3),
         "only what is deleted is purged: {there:?}"
     );
-    // Two files of one session, one of them with a quarantine and an original beside it.
+    // Two files of one session. One of them has a quarantine file and an original file beside it.
     said(&home, &["rm", "A tour"]);
     let trash = home.sessions().join(".trash");
     fs::create_dir(trash.join("x_tour0001.jsonl.quarantine")).unwrap();
@@ -308,7 +309,7 @@ fn a_removed_session_is_in_the_trash_until_it_is_purged() {
     assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
 }
 
-/// Whoever wanted old sessions gone had to name each of them, or empty the trash.
+/// To delete old sessions a user once had to name each of them, or empty the trash.
 #[test]
 fn purge_removes_what_was_deleted_long_ago() {
     let home = home_with_tour();

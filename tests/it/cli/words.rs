@@ -1,11 +1,11 @@
-//! The words that a shell offers for entries and commands, and the lists of commands.
+//! The completions of entries and commands, and the lists of commands.
 
 use super::entries::tour;
 use super::*;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The candidates for the last word, each with its text beside it.
+/// The candidates for the last word, each with its description.
 fn offered(home: &Home, shell: &str, words: &[&str]) -> Vec<String> {
     let index = (words.len() - 1).to_string();
     let env = [
@@ -59,7 +59,7 @@ fn a_shell_completes_labels_and_ids_of_the_session_on_the_line() {
     assert_eq!(ids(&["mv", "/pro"]), ["/project"]);
 }
 
-/// A label has blanks, and bash inserts a candidate as it is.
+/// A label may have blanks, and bash inserts a candidate without quoting it.
 #[test]
 fn bash_completes_a_label_as_one_word() {
     let home = Home::new();
@@ -115,7 +115,7 @@ fn every_list_of_the_commands_has_the_same_commands() {
         .clean();
     for (name, about) in &in_help {
         let page = fs::read_to_string(out.join(format!("treelined-{name}.1"))).unwrap();
-        // Those of other packages have the page of their program.
+        // The commands of other packages have the help of their own programs.
         if ["tui", "acp", "mcp", "setup", "files"].contains(&name.as_str()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Answers to the question before a compaction, and other requests while it is open.
+//! Answers to the question before a compaction, and other requests while the question is open.
 
 use super::*;
 use crate::config::{self, script};
@@ -66,8 +66,8 @@ fn a_clients_compaction_keeps_from_the_prepared_entry_by_default_and_never_from_
     }
 }
 
-/// A client's compaction could keep from any existing entry, on its path or not, and its usage and token
-/// counts were refused.
+/// A client's compaction could once keep from any entry, even off its path, and its usage and token counts were
+/// refused.
 #[test]
 fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path() {
     let mut d = asked();
@@ -114,8 +114,7 @@ fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path()
     }
 }
 
-/// A compaction that the client cancelled was answered with the error of a cancelled request and announced as
-/// a failure.
+/// A compaction that a client cancelled was once answered as a cancelled request and announced as a failure.
 #[test]
 fn a_cancelled_compaction_is_no_failure() {
     let mut d = asked();
@@ -164,7 +163,7 @@ fn a_cancelled_request_and_a_missing_summarizer_are_reported_and_change_nothing(
     assert_eq!(file_lines(&d.home.only_file()).len(), 9);
 }
 
-/// Answers did not change the request to the summarizer, and the question did not name the model in use.
+/// Answers once did not change the request to the summarizer, and the question did not name the model in use.
 #[test]
 fn answers_change_the_request_to_the_summarizer() {
     let home = Home::new();
@@ -220,8 +219,7 @@ fn answers_change_the_request_to_the_summarizer() {
     assert!(requests[1].get("context").is_none(), "once is enough");
 }
 
-/// An answer with a member of another event was accepted, the member was ignored, and the question was
-/// closed.
+/// An answer with a member of another event was once accepted: the member was ignored, and the question was closed.
 #[test]
 fn a_member_of_another_event_is_refused_and_the_question_stays_open() {
     let mut d = Daemon::start();

@@ -7,7 +7,7 @@ mod sizes;
 
 use crate::harness::*;
 
-/// No client answers; the `outline` summarizer writes.
+/// A daemon without a client that answers questions. The `outline` summarizer writes the summaries.
 fn unasked() -> Daemon {
     let home = Home::new();
     let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);

@@ -1,4 +1,4 @@
-//! The summarized entries, the kept entries, and the written entry.
+//! Which entries are summarized, which are kept, and which entry is written.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn the_preparation_lists_summarized_and_kept_entries() {
         preparation["fileOps"],
         json!({"readFiles": [], "modifiedFiles": []})
     );
-    // The provider counted this with the last answer: 1 + 2 + 3 + 4.
+    // The provider reported these tokens with the last answer: 1 + 2 + 3 + 4.
     assert_eq!(preparation["tokensBefore"], 10);
 }
 
@@ -129,7 +129,7 @@ fn compacting_appends_one_entry_and_the_context_is_its_summary_and_the_kept_entr
     let context = d.ok("get_context", json!({}));
     assert_eq!(context["messages"][0]["role"], "compactionSummary");
     assert_eq!(context["messages"][0]["summary"], entry["summary"]);
-    // The count of the provider in a4 is for the context before the compaction.
+    // The provider's count in a4 is about the context before the compaction.
     let stats = d.ok("get_stats", json!({}));
     let estimated = summary.chars().count().div_ceil(4) + 200;
     assert_eq!(stats["contextTokens"], estimated);
@@ -205,7 +205,7 @@ fn entries_are_summarized_as_edited_and_left_out_ones_are_not() {
         preparation["entriesToSummarize"][0]["message"]["content"],
         json!([{"type": "text", "text": "edited"}])
     );
-    // Counts made before an edit are not used: 6 × 100, and 2 for "edited".
+    // Counts from before an edit are not used. The estimate is 6 × 100, and 2 for "edited".
     assert_eq!(preparation["tokensBefore"], 602);
 }
 

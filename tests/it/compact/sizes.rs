@@ -1,10 +1,10 @@
-//! Compactions that keep every size of a context: no tool result is left without its call.
+//! Compactions that keep each possible size of a context: no tool result remains without its call.
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// Tool results of the context whose call is not before them.
+/// The tool results of the context without their call before them.
 fn dangling(context: &Json) -> Vec<String> {
     let mut calls = HashSet::new();
     let mut dangling = Vec::new();
@@ -26,8 +26,8 @@ fn dangling(context: &Json) -> Vec<String> {
     dangling
 }
 
-/// Compacts from the leaf at each of these sizes and moves back each time. Returns how many times there was
-/// something to compact.
+/// Compacts from the leaf at each of these sizes, and moves back each time. Returns how often there was something to
+/// compact.
 fn compacted_at_every_size(d: &mut Daemon, sizes: impl Iterator<Item = u64>) -> usize {
     let leaf = d.leaf();
     let mut kept_before = 0;
@@ -77,7 +77,7 @@ fn turns_of_every_shape_compacted_at_every_size_have_no_result_without_its_call(
     let mut push = |message: Json| entries.push(json!({"type": "message", "message": message}));
     for turn in 0..60 {
         push(user(&"what next? ".repeat(1 + turn % 7)));
-        // Several calls at once, answered in another order, with other messages between.
+        // Several calls at once, answered in another order, with other messages in between.
         for step in 0..turn % 4 {
             let call = |n: usize| format!("call-{turn}-{step}-{n}");
             let count = 1 + (turn + step) % 3;
@@ -93,7 +93,7 @@ fn turns_of_every_shape_compacted_at_every_size_have_no_result_without_its_call(
             }
         }
         match turn % 6 {
-            // A turn that was broken off.
+            // A turn that was interrupted.
             5 => push(assistant_with(json!([tool_call(
                 "open",
                 "bash",

@@ -154,7 +154,7 @@ fn a_daemon_without_requests_never_wakes_up() {
         client.ignore("sessions_changed");
     }
     let mut before = None;
-    // The first looks at the files come a little later.
+    // The daemon looks at the files for the first time a little later.
     for _ in 0..20 {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let now = switches(&shared);

@@ -1,4 +1,4 @@
-//! The number of connections, and the working directory of a socket's client.
+//! The number of connections, and the working directory of a client on a socket.
 
 use crate::harness::*;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,7 +18,7 @@ fn connections_over_the_limit_are_closed_at_once_and_the_others_work() {
     let mut streams: Vec<UnixStream> = (0..more)
         .map(|_| UnixStream::connect(&shared.socket).unwrap())
         .collect();
-    // The daemon has accepted the earlier ones when it closes the last.
+    // When the daemon closes the last connection, it has accepted all earlier ones.
     let mut last = streams.pop().unwrap();
     assert_eq!(last.read(&mut [0; 16]).unwrap(), 0);
     let refused = |stream: &mut UnixStream| {
@@ -96,7 +96,7 @@ fn connect_all(shared: &SharedDaemon, session_id: &str, count: usize) -> Vec<Uni
     (0..count).map(connect).collect()
 }
 
-/// A line of the daemon's status, in kB.
+/// A value of the daemon's status in `/proc`, in kB.
 fn resident_kb(shared: &SharedDaemon) -> usize {
     let path = format!("/proc/{}/status", shared.pid().as_raw_nonzero());
     let status = std::fs::read_to_string(path).unwrap();
@@ -109,7 +109,7 @@ fn resident_kb(shared: &SharedDaemon) -> usize {
         .unwrap()
 }
 
-/// The threads and descriptors of the daemon.
+/// The numbers of the daemon's threads and descriptors.
 fn threads_and_descriptors(shared: &SharedDaemon) -> [usize; 2] {
     ["task", "fd"].map(|folder| {
         let path = format!("/proc/{}/{folder}", shared.pid().as_raw_nonzero());
@@ -125,7 +125,7 @@ fn idle_connections_take_little_memory_and_leave_nothing() {
     let mut keeper = shared.client("keeper", json!({}));
     let id = keeper.create();
     keeper.user("u1", "x");
-    // The first connections make what all share.
+    // The first connections make what all connections share.
     drop(connect_all(&shared, &id, 10));
     let few = || {
         threads_and_descriptors(&shared)

@@ -1,4 +1,4 @@
-//! The memory of frames and summaries of all connections together.
+//! The memory of frames and of summaries, which all connections share.
 
 use crate::config::{file, script};
 use crate::harness::*;
@@ -28,7 +28,7 @@ fn resident(shared: &SharedDaemon) -> usize {
     kib << 10
 }
 
-/// The response to the frame that a connection has sent.
+/// The response to the frame that was sent on a connection.
 fn response(stream: &UnixStream) -> Json {
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -38,7 +38,7 @@ fn response(stream: &UnixStream) -> Json {
     parse(&line).unwrap()
 }
 
-/// Forty frames that did not end held 2.6 GB: each connection could have one of 64 MiB.
+/// Forty incomplete frames once held 2.6 GB, since each connection could have a frame of 64 MiB.
 #[test]
 fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
     let home = Home::new();
@@ -56,7 +56,7 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
     let streams: Vec<UnixStream> = (0..8).map(begin).collect();
     let grown = resident(&shared).saturating_sub(before);
     assert!(grown < 24 * MIB, "{grown}");
-    // Small frames need none of it.
+    // Small frames do not use the shared memory.
     small.ok("list_sessions", json!({}));
     let mut refused = 0;
     for (number, mut stream) in streams.iter().enumerate() {
@@ -71,9 +71,9 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
             assert_eq!(kind, "invalidParams", "{response}");
         }
     }
-    // Two of 4 MiB have room.
+    // There is memory for two frames of 4 MiB.
     assert_eq!(refused, 6);
-    // A refused connection goes on, and its next frame has the memory that is free again.
+    // A refused connection stays open, and its next frame gets the memory that is free again.
     let mut stream = &streams[7];
     stream
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"list_sessions\"}\n")
@@ -85,7 +85,7 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
     assert_eq!(answer["error"]["data"]["kind"], "invalidParams", "{answer}");
 }
 
-/// A lone frame may be larger than the limit, so that each client can send what the daemon reads.
+/// A single frame may be larger than the shared limit, so that each client can send any frame that the daemon accepts.
 #[test]
 fn a_lone_frame_may_be_larger_than_the_memory() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn a_lone_frame_may_be_larger_than_the_memory() {
     assert_eq!(client.ids(), ["u1"]);
 }
 
-/// Each summary of a branch read the whole branch, without a limit on all together.
+/// Each summary of a branch once read the whole branch, without a limit for all summaries together.
 #[test]
 fn summaries_share_memory_and_the_rest_is_refused() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A session is open for a connection until as many closes as openings.
+//! A session stays open for a connection until the connection has closed it as often as it has opened it.
 
 use crate::harness::*;
 
@@ -103,7 +103,7 @@ fn the_mode_belongs_to_the_connection() {
     }
     writer.user("u2", "y");
     assert_eq!(reader.leaf(), "u2");
-    // The writer may come second.
+    // The writer may open the session second.
     let mut late = shared.client("late", json!({}));
     writer.ok("close_session", json!({}));
     let opened = late.ok("open_session", json!({"sessionId": id}));
@@ -154,7 +154,8 @@ fn deleting_a_session_closes_it_for_all() {
     b.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
 }
 
-/// Appends of two connections that arrive together are written as one group; the rights of each are checked alone.
+/// Appends of two connections that arrive together are written as one group. The rights of each connection are checked
+/// separately.
 #[test]
 fn appends_of_several_connections_keep_the_rights_of_each() {
     let shared = SharedDaemon::start();

@@ -1,4 +1,4 @@
-//! Before events are put to all connections that answer them and have the session open.
+//! Before events are sent to all connections that have the session open and answer this event.
 
 use crate::config::{file, script};
 use crate::harness::*;
@@ -9,7 +9,7 @@ fn answering() -> Json {
     json!({"answers": {EVENT: {}}})
 }
 
-/// A session with messages u1, a1 and u2, open for `count` guards and for one that only navigates.
+/// A session with messages u1, a1 and u2. It is open for `count` guards and for one client that only navigates.
 fn guards(shared: &SharedDaemon, count: usize) -> (Daemon, Vec<Daemon>) {
     let mut mover = shared.client("mover", json!({}));
     let id = mover.create();
@@ -91,8 +91,8 @@ fn a_navigation_proceeds_once_all_have_answered() {
         .for_each(|guard| guard.ignore("event_resolved"));
 }
 
-/// A guard that crashed while it was asked consented: its death counted as no opinion. `onFailure` decides, and
-/// cancels unless the client says otherwise.
+/// The death of a guard during a question once counted as no opinion, so that a crashed guard consented. Now
+/// `onFailure` decides; its default is to cancel.
 #[test]
 fn a_client_that_dies_while_it_is_asked_has_failed() {
     let declared = [
@@ -131,8 +131,8 @@ fn a_client_that_dies_while_it_is_asked_has_failed() {
     }
 }
 
-/// A guard whose input had ended, while its own request was running, was asked, and its end was taken for a close of
-/// the session: no opinion. Its answer cannot arrive, so it has failed.
+/// A guard had closed its input while its own request was running. It was once still asked, and its end counted as a
+/// close of the session, so as no opinion. Its answer cannot arrive, so now the guard has failed.
 #[test]
 fn a_client_whose_input_has_ended_has_failed() {
     let home = Home::new();
@@ -157,11 +157,11 @@ fn a_client_whose_input_has_ended_has_failed() {
     let own = guard.create();
     guard.chain(&["v1", "b1", "v2", "b2"]);
     guard.ok("open_session", json!({"sessionId": id}));
-    // A request of the guard that runs until the hook ends.
+    // The guard has a request that runs until the hook ends.
     let compaction = guard.send("compact", json!({"sessionId": own, "keepRecentTokens": 1}));
     eventually("its own request runs", || asked.exists());
     guard.close_stdin();
-    // The daemon notices the end of the input at some time.
+    // The daemon notices the end of the input a little later.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let navigation = navigate(&mut mover);
     let result = mover.response(&navigation).unwrap();
@@ -305,7 +305,7 @@ fn a_cancel_reaches_only_requests_of_its_own_connection() {
     guards[0].notify("$/cancel_request", json!({"requestId": navigation}));
     guards[0].ok("list_sessions", json!({}));
     mover.still_waits(&navigation);
-    // The id is free on the other connection.
+    // The same request id is free on the other connection.
     guards[0].send_as(navigation.clone(), "list_sessions", json!({}));
     guards[0].response(&navigation).unwrap();
     mover.notify("$/cancel_request", json!({"requestId": navigation}));

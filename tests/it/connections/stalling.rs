@@ -1,4 +1,4 @@
-//! A connection that stalls or dies holds up nobody.
+//! A connection that stalls or dies does not delay the others.
 
 use crate::harness::*;
 use std::io::{BufRead, BufReader, Write};
@@ -60,14 +60,14 @@ fn a_stalled_client_among_200_holds_up_nobody() {
             stalled.send("get_entries", json!({}));
         }
     }
-    // A daemon that waits for the stalled client waits for ever: the client reads on only below.
+    // The stalled client reads again only below, so a daemon that waits for it would wait for ever.
     for other in &others {
         other.send("get_leaf", json!({}));
         assert!(other.response().contains("\"leafId\""));
     }
     assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e999");
     stalled.read_on();
-    // Numbers that were not delivered are reported lost: the harness checks them.
+    // The daemon must report the numbers of lost notifications: the harness checks this.
     assert_eq!(stalled.ok("get_leaf", json!({}))["leafId"], "e999");
     writer.claim_responses();
     stalled.claim_responses();
@@ -94,7 +94,7 @@ fn a_client_that_is_killed_in_the_middle_of_a_frame_harms_nobody() {
     assert_eq!(both.ids(), ["u1"]);
 }
 
-/// Notifications that are never dropped pile up for a client that reads nothing, while others go on.
+/// Notifications that must not be dropped pile up for a client that reads nothing. The other clients are not delayed.
 #[test]
 fn notifications_for_a_client_that_never_reads_are_bounded() {
     let shared = SharedDaemon::start_with(&["--max-queued-bytes", "65536"], &[]);
@@ -121,7 +121,7 @@ fn notifications_for_a_client_that_never_reads_are_bounded() {
     );
 }
 
-/// The daemon waited 8 s for the thread that writes to such a client.
+/// The daemon once waited 8 s for the thread that writes to such a client.
 #[test]
 fn a_client_that_reads_nothing_does_not_hold_up_the_end_of_the_daemon() {
     let mut shared = SharedDaemon::start();

@@ -20,7 +20,7 @@ fn a_turn_ends_only_by_its_own_connection() {
         assert_eq!(error.details("by"), "turn");
     }
     assert_eq!(other.ok("send_message", note("a"))["disposition"], "queued");
-    // A turn of the client does not keep others from leaving.
+    // While a client has a turn, other clients can close the session.
     other.ok("close_session", json!({}));
     agent.err_kind("close_session", json!({}), "sessionBusy");
     agent.ok("end_turn", json!({}));

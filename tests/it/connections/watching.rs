@@ -8,7 +8,7 @@ fn watcher(shared: &SharedDaemon, params: Json) -> Daemon {
     client
 }
 
-/// Waits until a notification has a row of this session of which `holds` is true.
+/// Waits for a notification with a row of this session for which `holds` returns true.
 #[track_caller]
 fn changed(client: &mut Daemon, id: &Json, holds: impl Fn(&Json) -> bool) {
     loop {
@@ -84,7 +84,8 @@ fn a_watch_can_be_limited_to_a_directory_replaced_and_ended() {
     all.ignore("sessions_changed");
 }
 
-/// Only the client that navigated received the text, although all saw the question and the move.
+/// Once, only the client that navigated got the text of the summary, although all clients saw the question and the
+/// move.
 #[test]
 fn all_who_have_a_session_open_receive_a_summary_while_it_is_written() {
     let shared = SharedDaemon::start_with(&["--summarizer", "outline"], &[]);

@@ -103,7 +103,7 @@ fn an_edit_must_name_a_message_of_its_own_context() {
         ("b0", "b0"),
         // The compaction does not keep this entry.
         ("u1", "u4"),
-        // These are on another branch, and below.
+        // These entries are on another branch, or below the compaction.
         ("u9", "u4"),
         ("u4", "u3"),
     ] {
@@ -155,7 +155,7 @@ fn an_edit_may_name_an_entry_of_its_own_batch_that_is_on_its_path() {
         json!({"entries": refused}),
         "entryInvalid",
     );
-    // Requests that are written together: each one sees the earlier ones.
+    // The requests are written together, and each one sees the entries of the earlier ones.
     let sent: Vec<_> = ["n5", "n6"]
         .iter()
         .map(|id| d.send("append_entries", json!({"entries": [message(id)]})))

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The ids of the context's entries at `leaf`, which must be those of the delivered entries.
+/// The ids of the context's entries at `leaf`. They must equal the ids of the delivered entries.
 #[track_caller]
 fn entry_ids(d: &mut Daemon, leaf: &str) -> Vec<String> {
     let context = d.ok("get_context", json!({"format": "entries", "leafId": leaf}));
@@ -44,7 +44,7 @@ fn format_entries_holds_stored_entries_in_the_order_of_the_context() {
         .user("u3", "k1", "three");
     let mut d = opened(&log);
     assert_eq!(entry_ids(&mut d, "t1"), ["s0", "u1", "a1", "s2", "t1"]);
-    // The latest compaction comes first, then its kept entries without system messages, then the later ones.
+    // The compaction comes first, then the entries that it keeps without system messages, then the later entries.
     assert_eq!(
         entry_ids(&mut d, "u3"),
         ["k1", "a1", "t1", "l1", "e1", "u3"]
@@ -112,7 +112,7 @@ fn summaries_and_custom_messages_become_messages() {
     assert_eq!(agent[3]["display"], false);
 }
 
-/// A path with a message of every role, and shell commands that succeed, fail, are cut, and are excluded.
+/// A path with a message of every role, and with shell commands that succeed, fail, are cut, or are excluded.
 fn every_role() -> Log {
     let bash = |members: Json| {
         let mut message = json!({

@@ -1,4 +1,4 @@
-//! The examples of the documents: fenced blocks whose info string begins with `json` parse, and are valid by the
+//! The examples of the documents: a fenced block whose info string begins with `json` must parse, and must match the
 //! generated schema that the rest of the info string names.
 
 use super::{Source, check, pattern, root, sources};
@@ -31,7 +31,7 @@ fn examples(text: &str) -> Vec<Example<'_>> {
     FENCED.captures_iter(text).map(example).collect()
 }
 
-/// Blocks in lists, which [`examples`] does not find.
+/// The blocks in lists, which [`examples`] does not find.
 fn indented_blocks(source: &Source) -> Vec<String> {
     let lines = source.text.lines().zip(1..);
     let indented =
@@ -41,7 +41,7 @@ fn indented_blocks(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// The generated schemas, compiled when they are first used.
+/// The generated schemas. Each is compiled when it is first used.
 struct Contract {
     compiler: Compiler,
     schemas: Schemas,
@@ -78,8 +78,8 @@ impl Contract {
         valid.map_err(|error| format!("{error:#}"))
     }
 
-    /// A definition of the protocol, whose members must also be known: results may grow, so their schema
-    /// allows others.
+    /// Validates a value against a definition of the protocol, and refuses unknown members. The schema itself allows
+    /// them, since results may get more members.
     fn validate_definition(&mut self, name: &str, value: &Value) -> Result<(), String> {
         self.validate(&format!("{WIRE}#/$defs/{name}"), value)?;
         let mut known = BTreeSet::new();
@@ -109,7 +109,8 @@ impl Contract {
         self.validate_definition(&definition, value)
     }
 
-    /// A message has the members of JSON-RPC and these, and no others.
+    /// A message must have the required members of JSON-RPC and of `needed`. It may have those of `optional`, and no
+    /// others.
     fn envelope(value: &Value, needed: &[&str], optional: &[&str]) -> Result<(), String> {
         let members = value.as_object().ok_or("is no object")?;
         let is_known = |name: &String| {
@@ -174,7 +175,7 @@ impl Contract {
     }
 }
 
-/// The names of the members that a definition gives an object, those of its parts and alternatives too.
+/// Collects the names of the members that a definition gives an object, with those of its parts and alternatives.
 fn push_members(document: &Value, definition: &Value, known: &mut BTreeSet<String>) {
     let properties = definition["properties"].as_object();
     known.extend(properties.into_iter().flat_map(|it| it.keys().cloned()));

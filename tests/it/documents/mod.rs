@@ -1,5 +1,5 @@
-//! The documents of the contract in `schema/`: references lead to headings, tests that are named exist,
-//! examples are valid, and no file refers to a document that is not in the repository.
+//! The documents of the contract in `schema/`: references lead to headings, the named tests exist, the examples are
+//! valid, and no file refers to a document that is not in the repository.
 
 mod examples;
 mod plugins;
@@ -21,7 +21,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
 
 /// The folders of files that people write and read.
 const FOLDERS: &[&str] = &["src", "tests", "clients", "schema", ".ci", ".github"];
-/// Folders of generated files, besides hidden ones.
+/// The folders of generated files, in addition to hidden folders.
 const MADE: &[&str] = &[
     "node_modules",
     "target",
@@ -54,7 +54,7 @@ impl Source {
         format!("{}:{line}", self.path)
     }
 
-    /// The document, if this file is one.
+    /// The name of the document, if this file is one.
     fn document(&self) -> Option<&str> {
         let name = self.path.strip_prefix("schema/")?;
         let mut documents = DOCUMENTS.iter().map(|(_, name)| *name);
@@ -66,7 +66,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every text file but those of this module, which contain the searched text.
+/// Every text file, except the files of this module, which contain the text that is searched for.
 fn sources() -> Vec<Source> {
     let mut paths = vec![root().join("README.md"), root().join("CHANGELOG.md")];
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
@@ -139,8 +139,8 @@ fn is_in_fence(text: &str, at: usize) -> bool {
     fences.count() % 2 == 1
 }
 
-/// The faults of a file's references to sections. `§3` after the name of a document refers to that document;
-/// without a name it refers to the document that contains it.
+/// The wrong references to sections in a file. `§3` after the name of a document refers to that document. Without a
+/// name it refers to the document in which it is.
 fn reference_faults(
     source: &Source,
     headings: &BTreeMap<&str, BTreeSet<&str>>,
@@ -269,8 +269,8 @@ fn tests_below(folder: &str, sources: &[Source]) -> BTreeSet<String> {
     names
 }
 
-/// The tests that a document names as `(test: module::name)` or `(lib: module::name, module::other)`, and
-/// those of them that do not exist.
+/// The tests that a document names as `(test: module::name)` or `(lib: module::name, module::other)`, and which of
+/// these tests do not exist.
 fn test_faults(
     source: &Source,
     tests: &BTreeSet<String>,
@@ -303,10 +303,10 @@ fn every_test_that_a_document_names_exists() {
     for wing in wings.split(' ') {
         lib.extend(tests_below(&format!("src/{wing}/"), &sources));
     }
-    // A part of `redact` is a crate, which the MCP server uses too.
+    // A part of `redact` is a separate crate, which the MCP server uses too.
     let part = tests_below("clients/redact/src/", &sources);
     lib.extend(part.into_iter().map(|name| format!("redact::{name}")));
-    // The package that saves files, and the MCP server.
+    // The tests of the package that saves files, and of the MCP server.
     for (folder, name) in [
         ("clients/files/src/", "snapshots"),
         ("clients/files/tests/it/", "snapshots::it"),

@@ -1,11 +1,11 @@
-//! The checklist of `schema/plugins.md` against the sources of the plugins.
+//! Compares the checklist of `schema/plugins.md` with the sources of the plugins.
 
 use super::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The columns of the checklist, with the files and folders of each plugin's sources.
+/// The columns of the checklist, with the files and folders that each plugin consists of.
 const PLUGINS: [(&str, &[&str]); 4] = [
     ("Neovim", &["clients/nvim/lua", "clients/nvim/plugin"]),
     ("Emacs", &["clients/emacs"]),
@@ -13,8 +13,9 @@ const PLUGINS: [(&str, &[&str]); 4] = [
     ("terminal", &["clients/tui/src"]),
 ];
 
-/// Rows, each with words of which one is in the sources of every plugin that has it, and none in the others. A row with
-/// no words says something that no word of a source shows; the plugins' own tests hold it.
+/// The rows, each with some words. The sources of every plugin that has the feature must contain one of the words, and
+/// the sources of the others none. A row without words has a feature that no word in a source shows; the plugins' own
+/// tests check it.
 const ROWS: [(&str, &[&str]); 39] = [
     (
         "one setting shares a daemon",
@@ -115,7 +116,7 @@ fn text_below(path: &Path, text: &mut String) {
     }
 }
 
-/// The rows of the checklist: the name, and a cell for each plugin. Headings of groups have empty cells.
+/// The rows of the checklist: the name of each, and a cell for each plugin. The headings of groups have empty cells.
 fn rows() -> Vec<(String, Vec<String>)> {
     let document = fs::read_to_string(root().join("schema/plugins.md")).unwrap();
     let (_, list) = document.split_once("## The checklist").unwrap();
@@ -131,8 +132,8 @@ fn rows() -> Vec<(String, Vec<String>)> {
     rows.skip(1).collect()
 }
 
-/// The checklist said that the terminal client cannot fork, compact, copy, import, export and restore, months after it
-/// could.
+/// The checklist once said that the terminal client cannot fork, compact, copy, import, export and restore, months
+/// after it could.
 #[test]
 fn the_checklist_of_plugins_is_what_their_sources_have() {
     let sources = PLUGINS.map(|(_, folders)| {

@@ -1,4 +1,4 @@
-//! Sockets that systemd has bound, and the units that are shipped.
+//! Sockets that systemd has bound, and the units in the packages.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use super::*;
 use crate::readme::root;
 
-/// Starts a daemon as systemd does: the socket is descriptor 3, and the variables name this process.
+/// Starts a daemon as systemd does: the socket is descriptor 3, and the variables contain the id of this process.
 fn activated(home: &Home, socket: &Path, args: &[&str]) -> Child {
     let listener = UnixListener::bind(socket).unwrap();
     let daemon = home.command(args, &[]);
@@ -96,7 +96,7 @@ fn the_units_are_valid() {
     assert!(purge.contains("treelined purge --expired --yes"));
     let home = Home::new();
     for name in UNITS {
-        // The program need not be installed where the units are tested.
+        // On this machine the program need not be installed at the path that the units name.
         let program = binary();
         let text = unit(name).replace("%h/.cargo/bin/treelined", program.to_str().unwrap());
         fs::write(home.files().join(name), text).unwrap();

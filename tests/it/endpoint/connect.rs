@@ -1,4 +1,4 @@
-//! `treelined connect`: bytes in both directions, their end, and daemons that do not fit.
+//! `treelined connect`: it copies bytes in both directions until an end, and refuses daemons of another version.
 
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
@@ -128,13 +128,13 @@ fn an_option_that_differs_from_the_daemons_is_refused_with_both_values() {
     );
 }
 
-/// Changes the runtime file as a daemon of another version would have written it.
+/// Changes the runtime file so that it looks like the file of another version.
 #[track_caller]
 fn pretend(background: &Background, from: &str, to: &str) {
     let path = beside(&background.socket(), "json");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{from} in {text}");
-    // In place: the daemon holds the lock of this file.
+    // The file is written in place, since the daemon holds its lock.
     fs::write(&path, text.replace(from, to)).unwrap();
 }
 

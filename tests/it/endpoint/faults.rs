@@ -1,4 +1,4 @@
-//! Starts that cannot succeed: each is a clear error that says what to do, and changes nothing of others.
+//! Starts that cannot succeed. Each fails with an error that says what to do, and changes no files of others.
 
 use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -20,7 +20,7 @@ fn no_start(home: &Home, texts: &[&str]) {
     }
 }
 
-/// The folder of the sockets, made as a daemon makes it.
+/// Makes the folder of the sockets as a daemon does.
 fn run_folder(home: &Home) -> PathBuf {
     let folder = home.runtime_dir().join("treelined");
     fs::create_dir(&folder).unwrap();
@@ -52,7 +52,7 @@ fn a_folder_of_another_user_is_refused() {
         &home,
         &["belongs to another user", "65534", "XDG_RUNTIME_DIR"],
     );
-    // After `su`, the variable may name the folder of the user before.
+    // After `su` the variable may still name the folder of the user before.
     fs::remove_dir(&folder).unwrap();
     chown(home.runtime_dir(), Some(65534), None).unwrap();
     no_start(&home, &["belongs to another user"]);
@@ -69,8 +69,8 @@ fn a_folder_that_others_can_write_is_refused() {
     no_start(&home, &["can be written by others", "chmod go-w"]);
 }
 
-/// The side that connects checked the folder and the owner of a socket only. Whoever may write to the folder above can
-/// put another folder in its place, too.
+/// The side that connects once checked only the folder and the owner of a socket. A user who may write to the parent
+/// folder can replace the folder.
 #[test]
 fn a_socket_that_others_can_write_is_refused() {
     let home = Home::new();
@@ -216,7 +216,7 @@ fn a_lock_that_is_never_let_go_is_reported() {
         &home,
         &["has held the lock", lock.to_str().unwrap(), "fuser"],
     );
-    // Finding a daemon does not take the lock, but waits for its holder.
+    // Searching for a daemon does not take the lock, but waits for the process that holds it.
     fails(&home.run(&["connect"], &[], ""), 1, &["has held the lock"]);
 }
 
@@ -238,7 +238,7 @@ fn a_listener_that_never_answers_is_reported() {
     let own = format!("process {}", std::process::id());
     let output = home.run(&["connect", "--start"], &[], introduction());
     fails(&output, 1, &["does not answer", &own, "kill -9"]);
-    // Once more connections wait than it has room for, even connecting would wait.
+    // If more connections wait than the socket queues, even connecting would wait.
     rustix::net::listen(&listener, 0).unwrap();
     let mut waiting = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The shared daemon in the background: its start, `treelined connect`, `status` and `stop`, socket activation, and
+//! The shared daemon in the background: its start, `treelined connect`, `status`, `stop`, socket activation, and the
 //! attempts of other users. protocol.md §10.
 
 mod activation;
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::harness::*;
 
-/// The socket of a home, as protocol.md derives it from the session directory.
+/// The socket of a home. Its path depends on the session directory (protocol.md).
 fn socket_of(home: &Home) -> PathBuf {
     let sessions = home.sessions().canonicalize().unwrap();
     let digest = Sha256::digest(sessions.as_os_str().as_bytes());
@@ -70,7 +70,7 @@ impl Background {
         socket_of(&self.home)
     }
 
-    /// Kills the daemon, which leaves its files.
+    /// Kills the daemon, so that its files stay.
     #[track_caller]
     fn kill(self) -> Arc<Home> {
         let pid = self.pid();
@@ -104,7 +104,7 @@ fn pid_of(status: &Json) -> Pid {
     Pid::from_raw(pid as i32).unwrap()
 }
 
-/// Waits until a process has died; it may not have been waited for by its parent.
+/// Waits until a process has died. It may still be a zombie.
 #[track_caller]
 fn wait_until_dead(pid: Pid) {
     let is_alive = || {
@@ -124,7 +124,7 @@ fn within(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// The input of a client that introduces itself, as request 1, and lists the sessions, as request 2.
+/// The input of a client: request 1 introduces it, and request 2 lists the sessions.
 fn introduction() -> String {
     let initialize = request(&json!(1), "initialize", &json!({"protocolVersion": 1}));
     format!(
@@ -133,7 +133,8 @@ fn introduction() -> String {
     )
 }
 
-/// Checks that a command ends with an error or a warning that contains these texts: one line, and its remedy.
+/// Checks that a command ends with an error or a warning that contains these texts: one line, and a line with what to
+/// do.
 #[track_caller]
 fn fails(output: &Output, code: i32, texts: &[&str]) {
     assert_eq!(output.code, Some(code), "{output:?}");
@@ -151,7 +152,7 @@ fn fails(output: &Output, code: i32, texts: &[&str]) {
     }
 }
 
-/// The command, run by a script of the shell that executes `"$0" "$@"`.
+/// Runs the command with a script of the shell, which contains `"$0" "$@"`.
 fn through_shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-/// Connects, sends a request, and prints `answer: ` with what comes back.
+/// Connects, sends a request, and prints `answer: ` followed by the response.
 const CLIENT: &str = r#"
 use Socket;
 $SIG{PIPE} = "IGNORE";
@@ -31,7 +31,7 @@ fn try_as(uid: u32, socket: &Path) -> Option<(String, String)> {
     Some((text(output.stdout), text(output.stderr)))
 }
 
-/// Opens the way to a path to all users.
+/// Makes a path accessible for all users.
 fn open_to_all(path: &Path, home: &Home) {
     let root = home.runtime_dir();
     let root = root.parent().unwrap();
@@ -75,7 +75,7 @@ fn another_user_is_refused_by_folder_by_socket_and_by_the_daemon() {
     );
 }
 
-/// In `/tmp`, another user can listen on the path first.
+/// In `/tmp`, another user can be the first to listen on the path.
 #[test]
 fn a_client_does_not_speak_to_the_daemon_of_another_user() {
     if !rustix::process::geteuid().is_root() {
@@ -101,7 +101,7 @@ fn a_client_does_not_speak_to_the_daemon_of_another_user() {
     };
     within("it listens", || socket.exists());
     let named = socket.to_str().unwrap();
-    // As if the file belonged to this user: the process on the other side counts.
+    // The file looks as if it belonged to this user. The owner of the process on the other side counts.
     for is_disguised in [false, true] {
         if is_disguised {
             std::os::unix::fs::chown(&socket, Some(0), None).unwrap();

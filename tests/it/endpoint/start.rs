@@ -1,4 +1,4 @@
-//! `connect --start`: one daemon, away from the terminal and from the process that has started it.
+//! `connect --start`: it starts one daemon, which is independent of the terminal and of the process that starts it.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -54,8 +54,8 @@ fn the_daemon_is_detached_from_the_terminal_and_from_its_starter() {
     assert_eq!(link("cwd"), Path::new("/"));
 }
 
-/// The parent and the session of a process, as text. Both are 0 if they are outside its PID namespace, which
-/// `rustix::process::getsid` panics at.
+/// The parent and the session of a process, as text. Both are 0 if they are outside of its PID namespace.
+/// `rustix::process::getsid` panics there, so this reads `/proc`.
 fn parent_and_session(pid: &str) -> (String, String) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
@@ -63,7 +63,7 @@ fn parent_and_session(pid: &str) -> (String, String) {
     (fields[1].to_owned(), fields[3].to_owned())
 }
 
-/// A child of the daemon that outlived it would hold the lock, and nobody could start another one.
+/// A child that outlived the daemon would hold the lock, and no other daemon could start.
 #[test]
 fn programs_that_the_daemon_runs_inherit_no_descriptor() {
     let background = Background::start();
@@ -159,7 +159,7 @@ fn a_daemon_with_an_idle_time_ends_by_itself_and_leaves_no_socket() {
     fails(&home.run(&["status"], &[], ""), 3, &["no daemon runs"]);
 }
 
-/// The log was written without a limit for as long as the daemon ran.
+/// The log once grew without a limit while the daemon ran.
 #[test]
 fn the_log_of_a_daemon_stays_small() {
     let home = Home::new();
@@ -180,14 +180,14 @@ fn the_log_of_a_daemon_stays_small() {
     );
 }
 
-/// A pipe that the daemon had inherited through its starter stayed open, and its reader waited for as long as the daemon
-/// ran.
+/// The daemon once inherited a pipe from its starter and kept it open, so the reader of the pipe waited as long as the
+/// daemon ran.
 #[test]
 fn a_pipe_of_the_starter_is_not_kept_open() {
     let home = Home::new();
     let connect = home.command(&["connect", "--start"], &[]);
     let script = "exec 3>&1; exec \"$0\" \"$@\" >/dev/null </dev/null";
-    // It waits for the end of the pipe.
+    // The shell waits for the end of the pipe.
     let output = through_shell(script, &connect).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     Background { home }.pid();

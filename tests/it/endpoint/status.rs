@@ -76,7 +76,7 @@ fn stop_waits_for_the_end_and_leaves_nothing_but_lock_and_log() {
     assert_eq!(left, [beside(&socket, "lock"), beside(&socket, "log")]);
 }
 
-/// The number of a daemon that was killed may belong to another process of the user.
+/// The process id of a killed daemon may now belong to another process of the user.
 #[test]
 fn stop_never_signals_a_process_that_is_not_the_daemon() {
     let background = Background::start();
@@ -125,7 +125,7 @@ fn the_daemon_of_serve_is_found_too() {
     );
 }
 
-/// Stops a process. Its threads run on for a moment after the signal was sent, and could answer.
+/// Stops a process, and waits until it has stopped. Its threads run for a moment after the signal, and could answer.
 fn stop(pid: Pid) {
     kill_process(pid, Signal::STOP).unwrap();
     let tasks = format!("/proc/{}/task", pid.as_raw_nonzero());
@@ -156,7 +156,7 @@ fn a_stopped_process_is_a_problem_that_status_names() {
     kill_process(pid, Signal::CONT).unwrap();
 }
 
-/// It printed nothing on stdout.
+/// The command once printed nothing on stdout.
 #[test]
 fn status_says_in_json_that_no_daemon_runs() {
     let home = Home::new();

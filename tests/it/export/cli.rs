@@ -9,7 +9,7 @@ fn stored(home: &Home) -> PathBuf {
         .store(home, "2025-01-01_s1.jsonl")
 }
 
-/// Runs the command with these arguments: exit code, stdout, stderr.
+/// Runs the command with these arguments; returns its exit code, stdout and stderr.
 fn run(home: &Home, args: &[&str]) -> (i32, String, String) {
     let output = home.run(&[&["export"], args].concat(), &[], "");
     (output.code.unwrap(), output.text(), output.stderr)
@@ -47,7 +47,7 @@ fn an_export_goes_to_stdout_and_the_report_to_stderr() {
     );
 }
 
-/// It wrote a file of the name `-`.
+/// The command once wrote a file with the name `-`.
 #[test]
 fn a_dash_as_output_is_stdout() {
     let home = Home::new();
@@ -122,7 +122,7 @@ fn a_part_is_chosen_by_an_entry() {
     ] {
         assert_eq!(run(&home, wrong).0, 2, "{wrong:?}");
     }
-    // The session that is left out is one of this directory, which has none.
+    // If no session is named, a session of this directory is meant. This directory has none.
     assert_eq!(run(&home, &["--text"]).0, 3);
 }
 

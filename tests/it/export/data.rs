@@ -63,7 +63,7 @@ fn a_branch_is_a_line_of_chat_messages() {
     let short = content(&mut d, json!({"format": "sft", "entryId": "r1"}));
     let short = parse(&short).unwrap();
     assert_eq!(short["entry_id"], "a1");
-    // A call that nothing has answered here gets no made result.
+    // A call without a result here does not get an invented one.
     assert_eq!(short["messages"].as_array().unwrap().len(), 3);
 }
 
@@ -136,7 +136,7 @@ fn each_pair_says_where_its_judgement_comes_from() {
         (&found[1]["rejected_id"], &found[1]["judgement"]),
         (&json!("a2"), &left)
     );
-    // Candidates repeat the question, and say nothing until one is chosen.
+    // Candidates share the question. Until one is chosen they show no preference.
     for ids in [["b1", "b2"], ["c1", "c2"]] {
         let entries = json!([{"type": "message", "message": user("Fast?"), "id": ids[0]},
             {"type": "message", "message": assistant(ids[1]), "id": ids[1]}]);

@@ -1,4 +1,4 @@
-//! Markdown and text.
+//! Exports as Markdown and as text.
 
 use super::*;
 

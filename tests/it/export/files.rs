@@ -1,4 +1,4 @@
-//! The file that an export writes: whole or not there, and typed errors.
+//! The file that an export writes is complete or does not exist, and errors are typed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -48,7 +48,7 @@ fn a_file_is_private_and_whole() {
     assert_eq!(fs::read(&source).unwrap(), before);
 }
 
-/// An export with `overwrite` to the session's own file replaced the conversation by its text.
+/// An export with `overwrite` to the session's own file once replaced the conversation by its text.
 #[test]
 fn files_of_sessions_are_not_replaced() {
     let home = Home::new();
@@ -128,7 +128,7 @@ fn paths_that_cannot_be_written_are_refused_with_a_typed_error() {
     );
 }
 
-/// Unfinished exports of killed daemons stayed in the folder, with the text of sessions in them.
+/// Incomplete exports of killed daemons once stayed in the folder, with the text of sessions in them.
 #[test]
 fn unfinished_exports_of_killed_daemons_are_removed_by_the_next_one() {
     let home = Home::new();
@@ -146,7 +146,7 @@ fn unfinished_exports_of_killed_daemons_are_removed_by_the_next_one() {
     assert!(in_use.exists(), "another daemon writes it");
 }
 
-/// The open file still had the entries.
+/// An export of a deleted session file once succeeded, since the daemon's open file still had the entries.
 #[test]
 fn a_session_whose_file_is_deleted_is_not_exported() {
     let home = Home::new();
@@ -257,7 +257,7 @@ fn a_full_disk_leaves_nothing_and_the_export_succeeds_later() {
     let ballast = folder.join("ballast");
     fs::write(&ballast, vec![0; (20 << 20) - (600 << 10)]).unwrap();
     for format in ["jsonl", "markdown", "html"] {
-        // The text does not repeat, so that a page is large too.
+        // The text does not repeat, so it compresses badly and a page is large too.
         let path = folder.join("out");
         let error = d.call("export_session", json!({"format": format, "path": path}));
         if format != "html" {

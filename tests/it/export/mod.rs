@@ -24,7 +24,7 @@ fn token() -> String {
     format!("ghp_{}", "a1B2".repeat(9))
 }
 
-/// Two branches below `a1`: a call with its result and an answer, and another way with a label. The leaf is `a2`.
+/// Two branches below `a1`: one with a call, its result and an answer, and one with a label. The leaf is `a2`.
 fn branched() -> Log {
     let call = json!({"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Look first."},

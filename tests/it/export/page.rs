@@ -124,7 +124,7 @@ fn a_page_has_the_blocks_of_each_entry_and_the_facts_of_the_session() {
     assert_eq!(chunks["stats"]["total"]["tokens"]["input"], 12);
 }
 
-/// A sum over the rows of a branch, by the numbers in a page.
+/// The sum of a number over the rows of a branch, computed from the numbers in a page.
 fn sum_of(usage: &Json, member: &str, branch: &[usize]) -> f64 {
     let rows = numbers(&usage["rows"]);
     let values = usage[member].as_array().unwrap();
@@ -146,7 +146,7 @@ fn files_of(files: &Json, member: &str, branch: &[usize]) -> Vec<String> {
     found
 }
 
-/// Without them the page could only show the sums over all branches.
+/// Without these numbers the page could only show sums over all branches.
 #[test]
 fn a_page_has_the_usage_and_the_files_of_each_row() {
     let home = Home::new();
@@ -171,7 +171,7 @@ fn a_page_has_the_usage_and_the_files_of_each_row() {
             json!({"summary": "s", "firstKeptEntryId": "a3", "tokensBefore": 9,
                 "details": {"readFiles": ["old.rs"], "modifiedFiles": ["two.rs"]}}),
         );
-    // More entries than a chunk of bodies takes, so that numbers of several parts are put together.
+    // There are more entries than fit into one chunk of bodies, so that sums combine several parts.
     let mut parent = "c1".to_owned();
     for number in 0..3000 {
         let id = format!("b{number}");
@@ -254,7 +254,7 @@ fn only_the_part_is_in_the_page_of_a_branch_or_a_subtree() {
     assert_eq!(ids(&subtree), ["u2", "a3", "l1"]);
 }
 
-/// The policy names the hashes of the script and the style: with others the page would be dead.
+/// The policy of the page contains the hashes of the script and the style. With other hashes the page would not work.
 #[test]
 fn the_policy_allows_only_the_script_and_the_style_of_the_page() {
     let home = Home::new();

@@ -54,7 +54,7 @@ fn a_review_lists_what_is_replaced_and_what_looks_like_a_secret_and_writes_nothi
         ])
     );
     assert!(!result.to_string().contains("hunter"), "{result}");
-    // The ids are those of the next review.
+    // A second review gives the same ids.
     let again = d.ok("export_session", json!({"format": "text", "review": true}));
     assert_eq!(ids(&again["review"]), ids(review));
     for (params, field) in [
@@ -112,7 +112,7 @@ fn an_export_follows_the_decisions_of_a_review() {
     );
 }
 
-/// Runs the command with these arguments and this input: exit code, stdout, stderr.
+/// Runs the command with these arguments and this input; returns its exit code, stdout and stderr.
 fn run(home: &Home, args: &[&str], input: &str) -> (i32, String, String) {
     let output = home.run(&[&["export", "s1"], args].concat(), &[], input);
     (output.code.unwrap(), output.text(), output.stderr)

@@ -1,4 +1,4 @@
-//! Exports as session files: whole, a branch, a subtree.
+//! Exports as session files: of a whole session, a branch, or a subtree.
 
 use super::*;
 
@@ -78,13 +78,14 @@ fn a_branch_has_the_lines_of_a_fork_at_the_entry() {
         assert_eq!(header["cwd"], "/project");
         assert_ne!(header["id"], "s1");
     }
-    // A fork that ends in a call without a result is refused; the export has it as it is.
+    // A fork that ends in a call without a result is refused. An export keeps the call.
     let params = json!({"sessionId": "s1", "format": "jsonl", "scope": "branch", "entryId": "a1"});
     let all = lines(&content(&mut d, params));
     assert_eq!(all.last().unwrap()["id"], "a1");
 }
 
-/// A compaction that keeps from an entry above the subtree, one that keeps from a label, and one within it.
+/// Three compactions: one keeps from an entry above the subtree, one from a label, and one from an entry inside the
+/// subtree.
 fn compacted() -> Log {
     let keep = |from: &str| json!({"summary": "S", "firstKeptEntryId": from, "tokensBefore": 1});
     Log::new("s1")
@@ -149,7 +150,7 @@ fn a_subtree_is_a_session_of_its_own() {
     );
     assert_eq!(boundary("c2"), "u3", "the first entry behind a label");
     assert_eq!(boundary("c3"), "u3", "as stored");
-    // It opens at the leaf of the source, with its labels.
+    // The copy opens at the leaf of the source, with its labels.
     let copy = home.file("copy.jsonl", exported.as_bytes());
     let mut other = daemon(&home);
     let opened = other.open(&copy);
@@ -185,8 +186,8 @@ fn a_subtree_without_labels_opens_at_the_leaf_of_the_source() {
     assert_eq!(other.leaf(), "u2");
 }
 
-/// The labels stood at the end, or a state entry, without a record: where the leaf was not below the newest step, the
-/// copy opened with a false `leafBesideNewest`.
+/// The labels were once at the end of the file, or a state entry without a record was. If the leaf was not below the
+/// newest step, the copy then opened with a false `leafBesideNewest`.
 #[test]
 fn a_subtree_does_not_open_beside_its_newest_step() {
     let home = Home::new();
@@ -216,7 +217,7 @@ fn a_subtree_does_not_open_beside_its_newest_step() {
     }
 }
 
-/// Each compaction looked for its boundary along the whole path.
+/// Each compaction once searched the whole path for the first entry that it keeps.
 #[test]
 fn a_subtree_with_many_compactions_takes_linear_time() {
     let home = Home::new();

@@ -1,8 +1,8 @@
-//! Subtrees and branches in every format: they say nothing about entries elsewhere.
+//! Exports of subtrees and branches in every format. They must contain nothing about entries elsewhere.
 
 use super::*;
 
-/// A subtree below `r1`, whose name, title, call and labels are partly those of entries above it.
+/// A subtree below `r1`. Parts of its name, title, call and labels belong to entries above it.
 fn surrounded() -> Log {
     let call = json!({"role": "assistant", "content": [
         {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": "ELSEWHERE command"}},
@@ -30,13 +30,13 @@ fn surrounded() -> Log {
         .record("x1", "l3", "l4")
 }
 
-/// All text of an export: a page has most of it in packed chunks.
+/// All text of an export. Most of the text of a page is in packed chunks.
 fn all_text(exported: &str) -> String {
     let packed: Vec<String> = { page::chunks(exported) }
         .values()
         .map(Json::to_string)
         .collect();
-    // The script has no text of the session, and the packed chunks are there already.
+    // The script has no text of the session, and the text of the packed chunks is already added.
     let parts = exported
         .split("<script")
         .map(|part| part.rsplit("</script>").next());
@@ -44,8 +44,8 @@ fn all_text(exported: &str) -> String {
     format!("{plain}{}", packed.concat())
 }
 
-/// The title was the first message of the whole session, a result had its call, and the labels of entries above the
-/// subtree were rows.
+/// The title was once the first message of the whole session, a result had the call from above the subtree, and labels
+/// of entries above the subtree were rows.
 #[test]
 fn a_subtree_has_no_text_of_entries_elsewhere() {
     let home = Home::new();
@@ -113,7 +113,7 @@ fn a_branch_without_a_name_has_the_title_of_its_first_message() {
     );
 }
 
-/// It was an empty document, or a session file with several roots.
+/// The export was once an empty document, or a session file with several roots.
 #[test]
 fn a_subtree_of_a_label_is_refused_with_the_entry_to_name() {
     let home = Home::new();

@@ -3,7 +3,7 @@
 use super::*;
 use boon::{Compiler, SchemaIndex, Schemas};
 
-/// A JSON Schema of a package that reads the lines.
+/// The JSON Schema of a package that reads the lines.
 struct Reader {
     schemas: Schemas,
     index: SchemaIndex,
@@ -20,7 +20,7 @@ impl Reader {
         Self { schemas, index }
     }
 
-    /// The lines of an export, which are valid.
+    /// The lines of an export, which must be valid.
     #[track_caller]
     fn lines(&self, text: &str) -> Vec<Json> {
         let lines: Vec<Json> = text.lines().map(|line| parse(line).unwrap()).collect();
@@ -32,7 +32,7 @@ impl Reader {
     }
 }
 
-/// A call with a secret, its result, and an answer; then another answer. The leaf is `a2`.
+/// A call with a secret, its result and an answer, then another answer. The leaf is `a2`.
 fn called() -> Log {
     let call = assistant_with(json!([
         {"type": "thinking", "thinking": "Look first."},
@@ -189,7 +189,7 @@ fn subagents_are_nested_where_their_call_is() {
         json!({"sessionId": "g1", "entryId": "a1", "toolCallId": "nowhere"}),
         "of a subagent",
     );
-    // Two that name each other.
+    // Two subagents that name each other as parents.
     subagent(&home, "g7", json!({"sessionId": "g8"}), "round");
     subagent(&home, "g8", json!({"sessionId": "g7"}), "about");
     let mut d = daemon(&home);
@@ -219,7 +219,7 @@ fn subagents_are_nested_where_their_call_is() {
         nested[0]["steps"][1]["observation"]["results"],
         json!([{"subagent_trajectory_ref": reference("g6")}])
     );
-    // Two answers here, and one of each subagent.
+    // Two answers of this session, and one of each subagent.
     assert_eq!(line["final_metrics"]["total_cost_usd"], 3.0);
     assert_eq!(line["final_metrics"]["total_completion_tokens"], 4);
     assert_eq!(nested[0]["final_metrics"]["total_cost_usd"], 1.0);

@@ -1,9 +1,9 @@
-//! Secrets that are known by their value.
+//! Secrets that are recognized by their values.
 
 use super::*;
 use treelined_redact::ValueHash;
 
-/// Not of the form of any token.
+/// This value does not have the form of a token.
 const VALUE: &str = "tangerine-boat-sails";
 
 fn said() -> Log {
@@ -79,7 +79,7 @@ fn values_of_the_daemons_and_of_the_commands_variables_are_replaced() {
         "{text}"
     );
     assert_eq!(report, "redacted 1 \u{d7} variable in 1 entry\n");
-    // A daemon that other programs have started.
+    // The command does not start this daemon, which has the variable in its own environment.
     let path = said().save(&home);
     let mut d = Daemon::start_in(&home, &[], &[("TOUR_TOKEN", VALUE)]);
     d.ignore_bookkeeping();

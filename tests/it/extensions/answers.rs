@@ -1,4 +1,4 @@
-//! The answers of extensions to before events, and those that count if they cannot answer.
+//! The answers of extensions to before events, and the default answers if they cannot answer.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const ANSWERS: &str =
 const CAPABLE: &str =
     r#"introduce '{"answers":{"session_before_tree":{},"session_before_fork":{}}}'"#;
 
-/// The body of a script that hears sessions, writes that to the file, and acts at each question.
+/// The body of a script that records its lines in the file `heard`, and runs `act` at each question.
 fn guard(heard: &Path, act: &str) -> String {
     format!(
         r#"{CAPABLE}
@@ -19,7 +19,7 @@ fn guard(heard: &Path, act: &str) -> String {
     )
 }
 
-/// A daemon with such an extension, and a session with a branch to leave that is open for the extension.
+/// A daemon with such an extension, and a session with a branch to leave. The extension has the session open.
 fn guarded(home: &Arc<Home>, settings: &str, act: &str) -> (Daemon, PathBuf) {
     let heard = home.files().join("heard");
     let mut d = started(home, settings, &guard(&heard, act));
@@ -125,7 +125,7 @@ fn on_failure_answers_once_an_extension_has_died() {
     d.allow_stderr();
 }
 
-/// A command of its own starts no extensions, and a guard that is missing does not open the gate.
+/// A command that starts its own daemon does not start extensions, and a missing guard does not consent.
 #[test]
 fn on_failure_answers_in_commands_that_start_no_extension() {
     let home = Home::new();
@@ -161,7 +161,7 @@ fn an_extension_that_does_not_answer_in_time_has_failed() {
     d.allow_stderr();
 }
 
-/// The event is never sent to a client that has not declared it, so its missing answer counts as a failure.
+/// A client gets only the events that it has declared, so its missing answer counts as a failure.
 #[test]
 fn an_extension_that_does_not_declare_its_events_has_failed() {
     let home = Home::new();
@@ -173,7 +173,7 @@ fn an_extension_that_does_not_declare_its_events_has_failed() {
     d.allow_stderr();
 }
 
-/// Without `answers` an extension is a client like any other: what it has declared to the daemon decides.
+/// Without `answers` an extension is a client like any other: its `initialize` declares the events.
 #[test]
 fn an_extension_that_need_not_answer_fails_as_any_client_when_it_dies() {
     let home = Home::new();
@@ -187,7 +187,7 @@ fn an_extension_that_need_not_answer_fails_as_any_client_when_it_dies() {
     d.allow_stderr();
 }
 
-/// An extension that navigates was asked about its own move, and vetoed it.
+/// An extension that navigates was once asked about its own move, and vetoed it.
 #[test]
 fn an_extension_is_not_asked_about_its_own_moves() {
     let home = Home::new();
@@ -245,7 +245,7 @@ fn an_extension_gets_no_more_time_than_the_caller_gave() {
     let times = given(&heard);
     assert!(times.len() == 1 && times[0] <= 5000, "{times:?}");
 
-    // Without a time of the caller, the daemon's limit counts.
+    // If the caller gives no time limit, the daemon's limit counts.
     let id = d.send("navigate_tree", json!({"targetId": "a1"}));
     eventually("it has more time", || {
         given(&heard).get(1).is_some_and(|time| *time > 50_000)

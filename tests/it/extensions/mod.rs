@@ -1,4 +1,4 @@
-//! Extensions: clients that the daemon starts. Those of these tests are shell scripts.
+//! Extensions, which are clients that the daemon starts. Here they are shell scripts.
 
 mod answers;
 mod sessions;
@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Functions for scripts: `introduce CAPABILITIES` sends `initialize` and waits for the response, `answer LINE RESULT`
-/// answers the question of a line.
+/// Shell functions for the scripts: `introduce CAPABILITIES` sends `initialize` and waits for the response. `answer
+/// LINE RESULT` answers the question on a line.
 const FUNCTIONS: &str = r#"
 introduce() {
   printf '%s\n' '{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":1,"clientInfo":{"name":"the script"},"capabilities":'"$1"'}}'
@@ -23,20 +23,20 @@ answer() {
 }
 "#;
 
-/// The body of a script that introduces itself and writes all lines that it hears to this file.
+/// The body of a script that introduces itself and writes all lines that it reads to this file.
 fn listener(heard: &Path) -> String {
     let heard = heard.display();
     format!("introduce '{{}}'; while read -r line; do printf '%s\\n' \"$line\" >> {heard}; done")
 }
 
-/// A configuration file with one extension: its other settings and its script.
+/// Writes a configuration file with one extension, from its settings and the body of its script.
 fn configured(home: &Arc<Home>, settings: &str, body: &str) -> String {
     let program = script(home, "extension", &format!("{FUNCTIONS}{body}"));
     let text = format!("[[extensions]]\nname = \"todo\"\nargv = [{program:?}]\n{settings}\n");
     file(home, &text)
 }
 
-/// A daemon on stdio that starts this extension, and its client, which has introduced itself.
+/// A daemon on stdio with this extension. Its client on stdio has introduced itself.
 fn started(home: &Arc<Home>, settings: &str, body: &str) -> Daemon {
     let path = configured(home, settings, body);
     let mut daemon = Daemon::start_in(home, &["--config", &path], &[]);

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// A shared daemon with an extension that writes what it hears to the file.
+/// A shared daemon with an extension that writes the lines that it reads to the file.
 fn shared(home: &Arc<Home>, settings: &str, body: &str) -> SharedDaemon {
     let path = configured(home, settings, body);
     SharedDaemon::start_in(home, &["--config", &path], &[])
 }
 
-/// How many lines of the file have this method and this session.
+/// The number of lines in the file with this method and this session.
 fn count(heard: &PathBuf, method: &str, session: &str) -> usize {
     let lines = lines(heard).into_iter();
     let is_meant =
@@ -91,7 +91,7 @@ fn an_extension_hears_of_no_session_that_it_has_not_opened_unless_it_wants_all()
     assert_eq!(lines(&heard), ["ready"]);
 }
 
-/// An extension changes the sessions that are open for others.
+/// An extension changes sessions that other clients have open.
 #[test]
 fn an_extension_appends_to_the_sessions_of_others() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn an_extension_appends_to_the_sessions_of_others() {
         printf '%s\n' '{"jsonrpc":"2.0","id":"l","method":"append_label","params":{"targetId":"u1","label":"seen"}}';;
       esac; done"#;
     let mut d = started(&home, "sessions = \"all\"", append);
-    // It hears nothing of what happens before it is ready.
+    // The extension gets no events from before it is ready.
     eventually("a label", || {
         let session = d.create();
         d.user("u1", "hello");
@@ -140,7 +140,7 @@ fn an_extension_that_opens_a_session_itself_keeps_it_open() {
     assert_eq!(count(&heard, "session_closed", &session), 0);
 }
 
-/// A turn would keep the session open for others than its owner.
+/// A turn of an extension would keep the session open for other clients than its owner.
 #[test]
 fn the_turn_of_an_extension_ends_with_the_last_close() {
     let home = Home::new();

@@ -1,9 +1,9 @@
-//! Starts, restarts and ends of extensions.
+//! How extensions are started, restarted and ended.
 
 use super::*;
 use std::time::{Duration, Instant};
 
-/// A script that counts its starts in this file.
+/// A script that counts its starts in this file, and then runs `body`.
 fn counting(starts: &Path, body: &str) -> String {
     format!("echo $$ >> {}; {body}", starts.display())
 }
@@ -62,7 +62,7 @@ fn an_extension_that_does_not_initialize_in_time_is_restarted() {
     assert!(log.contains("it did not initialize within 10s"), "{log}");
 }
 
-/// Everything that an extension starts is in its process group, and ends with it.
+/// All processes that an extension starts are in its process group and end with it.
 #[test]
 fn an_extension_that_dies_leaves_no_process_and_is_restarted() {
     let home = Home::new();
@@ -111,7 +111,7 @@ fn an_extension_that_goes_on_is_ended_by_sigterm_and_then_by_sigkill() {
         pid.display()
     );
     let mut d = started(&home, "", &body);
-    // The shell reports the end of its children.
+    // The shell reports the end of its children on stderr.
     d.allow_stderr();
     eventually("it is ready", || pid.exists());
     let begin = Instant::now();
@@ -125,7 +125,7 @@ fn an_extension_that_goes_on_is_ended_by_sigterm_and_then_by_sigkill() {
     assert!(!runs(&pid), "the group ends");
 }
 
-/// The daemon waited for the thread that writes to it, 8 s, and then for its connection, 10 s.
+/// The daemon once waited 8 s for the thread that writes to the extension, and then 10 s for its connection.
 #[test]
 fn an_extension_that_reads_nothing_does_not_hold_up_the_end_of_the_daemon() {
     let home = Home::new();
@@ -167,7 +167,7 @@ fn a_daemon_that_is_killed_leaves_no_extension() {
     eventually("it has ended", || !runs(&pid));
 }
 
-/// An extension gets what hooks get, and its own name.
+/// An extension gets the environment that hooks get, and its own name.
 #[test]
 fn an_extension_gets_a_small_environment() {
     let home = Home::new();
@@ -212,7 +212,7 @@ fn only_a_daemon_that_serves_starts_extensions() {
     };
     run(&["call", "list_sessions"], &[]);
     run(&["serve", "--no-extensions"], &[]);
-    // The program of an extension may run a daemon.
+    // The program of an extension may run a daemon itself.
     run(&[], &[("TREELINED_EXTENSION", "other")]);
     run(&["config"], &[]);
     assert_eq!(lines(&starts).len(), 0);
@@ -222,7 +222,7 @@ fn only_a_daemon_that_serves_starts_extensions() {
     assert_eq!(shared.exited(), Some(0));
 }
 
-/// A program that others may change is not run.
+/// The daemon does not run a program that other users may change.
 #[test]
 fn an_unsafe_extension_is_shown_and_not_started() {
     use std::os::unix::fs::PermissionsExt;
@@ -309,7 +309,8 @@ fn settings_of_extensions_are_checked_and_shown() {
     }
 }
 
-/// A shared daemon started no extensions if its first client was one: `connect --start` handed its environment on.
+/// A shared daemon that an extension started with `connect --start` once inherited the environment of the extension,
+/// and started no extensions.
 #[test]
 fn a_shared_daemon_starts_its_extensions_whoever_starts_it() {
     let home = Home::new();
@@ -322,7 +323,7 @@ fn a_shared_daemon_starts_its_extensions_whoever_starts_it() {
     home.run(&["--config", &path, "stop"], &[], "");
 }
 
-/// An extension that wrote without end filled the log of a stdio daemon with 400 MB in seconds.
+/// An extension that wrote without end once filled the log of a stdio daemon with 400 MB in seconds.
 #[test]
 fn the_log_takes_a_budget_of_the_stderr_of_an_extension() {
     let home = Home::new();

@@ -56,7 +56,7 @@ fn a_file_replaced_by_the_same_session_is_followed() {
     agrees(&mut d, &path, &["u1", "a1", "o1", "u2"]);
 }
 
-/// Editors that write in place keep the inode, but every offset changes.
+/// Editors that write in place keep the inode, but every offset may change.
 #[test]
 fn a_file_rewritten_in_place_is_read_again() {
     let mut d = Daemon::quiet();
@@ -73,7 +73,7 @@ fn a_file_rewritten_in_place_is_read_again() {
     agrees(&mut d, &path, &["u1", "a1", "u2"]);
 }
 
-/// An entry is replaced in place by another of the same length, so only the line itself has changed.
+/// An entry is replaced in place by another of the same length, so only the line itself shows the change.
 #[test]
 fn a_line_replaced_in_place_by_another_entry_is_noticed() {
     let mut d = Daemon::quiet();
@@ -86,7 +86,7 @@ fn a_line_replaced_in_place_by_another_entry_is_noticed() {
     let swapped = text
         .replace("\"id\":\"u1\"", "\"id\":\"uX\"")
         .replace("\"parentId\":\"u1\"", "\"parentId\":\"uX\"");
-    // The file is not truncated first, since the daemon would see that.
+    // The file is not truncated first, since the daemon would notice that.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, swapped.as_bytes(), 0).unwrap();
     let error = d.err_kind("get_entry", json!({"entryId": "u1"}), "sessionReplaced");
@@ -111,7 +111,7 @@ fn a_truncated_file_is_read_again() {
     assert_eq!(d.ids(), ["u1", "a1"]);
     d.user("u3", "x");
     agrees(&mut d, &path, &["u1", "a1", "u3"]);
-    // Truncated to nothing: the session is lost.
+    // The file is truncated to nothing, so the session is lost.
     fs::write(&path, "").unwrap();
     d.err_kind(
         "append_message",
@@ -233,8 +233,8 @@ fn a_file_and_a_folder_without_write_permission_are_reported() {
     d.ok("append_message", params);
 }
 
-/// The leaf was moved before the summary was written. When the write failed, the session was at another entry
-/// without its summary.
+/// The leaf was once moved before the summary was written. If the write failed, the leaf was at another entry without a
+/// summary.
 #[test]
 fn a_summary_that_cannot_be_written_leaves_the_leaf_in_place() {
     let mut d = Daemon::start_with(&["--summarizer", "outline"], &[]);

@@ -11,7 +11,7 @@ fn an_append_fails_with_session_locked_after_2_seconds() {
     let holder = fs::File::open(&path).unwrap();
     holder.lock().unwrap();
     let began = Instant::now();
-    // They all wait at the same time, not one after the other.
+    // All appends wait at the same time, not one after the other.
     let waiting: Vec<Json> = (0..50)
         .map(|n| {
             d.send(
@@ -20,7 +20,7 @@ fn an_append_fails_with_session_locked_after_2_seconds() {
             )
         })
         .collect();
-    // Meanwhile the daemon answers other requests.
+    // In the meantime the daemon answers other requests.
     d.ok("list_sessions", json!({}));
     assert!(began.elapsed() < Duration::from_secs(1));
     for id in &waiting {
@@ -30,7 +30,7 @@ fn an_append_fails_with_session_locked_after_2_seconds() {
     }
     let took = began.elapsed();
     assert!((2.0..3.5).contains(&took.as_secs_f64()), "{took:?}");
-    // A later append waits as long, and succeeds as soon as the lock is free.
+    // A later append waits as long as the others, and succeeds as soon as the lock is free.
     let late = d.send(
         "append_message",
         json!({"message": user("x"), "entryId": "u2"}),

@@ -28,7 +28,7 @@ fn a_mark_that_finds_the_disk_full_changes_nothing() {
     let ballast = home.sessions().join("ballast");
     fs::write(&ballast, vec![0; 512 << 10]).ok();
     let path = home.sessions().join(".marks.jsonl");
-    // The last page of the file has room for some lines.
+    // The last page of the file still has space for some lines.
     let mut is_archived = false;
     let (before, error) = loop {
         let before = fs::read(&path).unwrap();
@@ -64,7 +64,7 @@ fn a_killed_daemon_loses_no_mark_that_it_has_answered() {
     let mut before = BTreeSet::new();
     for kill in 0..kills {
         let mut d = quiet(&home, &[], &[]);
-        // Each session is asked about once, so that the order does not count.
+        // Each session has only one request, so that the order of the requests does not matter.
         let asked: Vec<Json> = names
             .iter()
             .map(|name| {

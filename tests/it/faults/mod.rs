@@ -1,8 +1,8 @@
-//! Faults of disks and files: each is reported by its kind, no acknowledged entry is lost, a failed write leaves no
-//! trace, and the session works again when the fault ends. session-file.md §3.
+//! Faults of disks and files. Each is reported by its kind, no acknowledged entry is lost, a failed write leaves no
+//! trace, and the session works again after the fault. session-file.md §3.
 //!
-//! A full disk needs root (a small tmpfs), failing calls need a C compiler (a preloaded library): where these
-//! are missing, the tests are skipped, unless TREELINED_FAULTS is `required`.
+//! A full disk needs root, to mount a small tmpfs. Failing system calls need a C compiler, to build a preloaded
+//! library. Without these the tests are skipped, or fail if TREELINED_FAULTS is `required`.
 
 mod files;
 mod locks;
@@ -48,7 +48,7 @@ fn agrees(d: &mut Daemon, path: &Path, expected: &[&str]) {
     );
 }
 
-/// Checks that an append fails with `kind` during a fault, and succeeds after `end` has ended it.
+/// Checks that an append fails with `kind` during a fault, and succeeds after `end` has removed the fault.
 #[track_caller]
 fn fails_then_recovers(d: &mut Daemon, path: &Path, kind: &str, end: impl FnOnce()) {
     let params = json!({"message": user("x"), "entryId": "u2"});
@@ -60,7 +60,7 @@ fn fails_then_recovers(d: &mut Daemon, path: &Path, kind: &str, end: impl FnOnce
 }
 
 impl Daemon {
-    /// The leaf. While the file is missing a read may fail; then the leaf before the fault.
+    /// The leaf. A read may fail while the file is missing; then the leaf from before the fault.
     fn leaf_if_readable(&mut self) -> Json {
         self.call("get_leaf", json!({}))
             .map_or(json!("a1"), |found| found["leafId"].clone())

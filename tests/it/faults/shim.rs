@@ -1,4 +1,4 @@
-//! Makes faults: a small disk, and a preloaded library that makes calls fail.
+//! Causes faults: a small disk, and a preloaded library that makes system calls fail.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 use super::{begun, quiet};
 use crate::harness::*;
 
-/// A tmpfs in place of a folder, unmounted on drop.
+/// A tmpfs in place of a folder. It is unmounted on drop.
 pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// In place of the session directory.
+    /// Mounts the disk in place of the session directory.
     pub(crate) fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
         SmallDisk::mount_at(home.sessions(), kib)
     }
@@ -44,7 +44,7 @@ impl Drop for SmallDisk {
 pub(crate) struct Shim {
     library: PathBuf,
     actions: PathBuf,
-    /// The library writes the paths of synced files here.
+    /// The file to which the library writes the paths of synced files.
     synced: PathBuf,
 }
 
@@ -79,7 +79,7 @@ impl Shim {
         })
     }
 
-    /// The environment in which a program preloads the library.
+    /// The environment variables that make a program preload the library.
     pub(crate) fn env(&self) -> [(&str, &str); 3] {
         [
             ("LD_PRELOAD", self.library.to_str().unwrap()),
@@ -99,7 +99,7 @@ impl Shim {
         fs::read_to_string(&self.synced).unwrap_or_default()
     }
 
-    /// Whether all actions have happened, or begun if they are pauses.
+    /// Whether all actions have happened. A pause counts when it has begun.
     pub(crate) fn has_acted(&self) -> bool {
         fs::read_to_string(&self.actions).unwrap().is_empty()
     }
@@ -115,7 +115,7 @@ impl Shim {
     }
 }
 
-/// A daemon with the library, the session u1 → a1, and its file.
+/// A daemon with the library and with the session u1 → a1, and the path of its file.
 pub(crate) fn shimmed(args: &[&str]) -> Option<(Shim, Daemon, PathBuf)> {
     let home = Home::new();
     let shim = Shim::new(&home)?;

@@ -16,7 +16,7 @@ fn with_always_a_failed_sync_is_reported_and_the_entry_stays() {
     assert_eq!(error.data["retryable"], false);
     shim.is_done();
     assert_eq!(d.leaf(), "u2", "it is in the file, and so it is indexed");
-    // A retry returns the state of its entry, which no later sync changes. A later entry is durable again.
+    // A retry returns the durability of its entry, which no later sync changes. A later entry is durable again.
     d.err_kind("append_message", params.clone(), "durabilityUnknown");
     assert_eq!(d.user("u3", "y")["durability"], "always");
     d.err_kind("append_message", params, "durabilityUnknown");
@@ -52,8 +52,8 @@ fn the_first_write_of_a_session_is_synced_under_every_durability() {
     }
 }
 
-/// A retry succeeded with `durability: "none"` although the first attempt had failed with
-/// `durabilityUnknown`. A retry returns the durability of its entry.
+/// A retry once succeeded with `durability: "none"` although the first attempt had failed with `durabilityUnknown`. Now
+/// a retry returns the durability of its entry.
 #[test]
 fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
     let home = Home::new();
@@ -68,7 +68,7 @@ fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
         d.err_kind("append_message", params.clone(), "durabilityUnknown");
         shim.is_done();
         match given {
-            // This durability promises no sync, so a failed one changes nothing.
+            // This durability promises no sync, so a failed sync has no effect.
             Some(given) => assert_eq!(d.ok("append_message", params.clone())["durability"], given),
             None => {
                 d.err_kind("append_message", params.clone(), "durabilityUnknown");
@@ -81,7 +81,7 @@ fn a_retry_after_a_failed_sync_returns_the_durability_of_its_entry() {
     }
 }
 
-/// With `always`, a retry was answered while the sync of the first attempt was still running.
+/// With `always`, a retry was once answered while the sync of the first attempt was still running.
 #[test]
 fn a_retry_waits_for_the_sync_of_its_entry() {
     let Some((shim, mut d, _)) = shimmed(&["--durability", "always"]) else {
@@ -183,7 +183,7 @@ fn with_interval_a_late_failure_is_announced_and_fails_the_next_append_once() {
     let Some((shim, mut d, path)) = shimmed(&["--durability", "interval"]) else {
         return skip(Needs::Faults, "failing syncs: there is no C compiler");
     };
-    // The sync of the first appends must be over, so that it is not the one to fail.
+    // The sync of the first appends must have ended, so that it is not the sync that fails.
     std::thread::sleep(Duration::from_millis(150));
     shim.act("sync error 5\n");
     d.user("u2", "answered before the sync");
@@ -213,7 +213,7 @@ fn with_always_nothing_is_announced_before_it_is_synced() {
         "append_label",
         json!({"targetId": "u1", "label": "l", "entryId": "l1"}),
     );
-    // Reads do not wait for the sync, and see the entries.
+    // Reads return the entries without waiting for the sync.
     let began = Instant::now();
     assert_eq!(d.leaf(), "l1");
     assert!(
@@ -244,14 +244,14 @@ fn with_always_nothing_is_announced_before_it_is_synced() {
     );
 }
 
-/// With `interval`, an acknowledged append was not synced if the client closed stdout within the next 50 ms.
+/// With `interval`, an acknowledged append was once not synced if the client closed stdout within the next 50 ms.
 #[test]
 fn an_acknowledged_append_is_synced_after_stdout_was_closed() {
     let home = Home::new();
     let Some(shim) = Shim::new(&home) else {
         return skip(Needs::Faults, "slow syncs: there is no C compiler");
     };
-    // On a slow machine the 50 ms may be over before stdout is closed. Then the test shows nothing.
+    // On a slow machine the 50 ms may end before stdout is closed. Then the test proves nothing.
     let mut child = home
         .command(&["--durability", "interval"], &shim.env())
         .spawn()

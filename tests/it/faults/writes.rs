@@ -15,7 +15,7 @@ fn fill(d: &mut Daemon, acknowledged: &mut Vec<String>, size: usize) -> RpcError
     unreachable!()
 }
 
-/// Sizes for which the last line that fits ends at different places of the last block.
+/// Sizes of messages for which the last line that fits ends at different positions of the last block.
 const SIZES: [usize; 6] = [20_000, 3_000, 700, 111, 30, 1];
 
 #[test]
@@ -61,7 +61,7 @@ fn a_full_disk_loses_no_acknowledged_entry() {
     assert_eq!(home.session_files().len(), 2);
 }
 
-/// The signal SIGXFSZ, which comes with this limit, ended the daemon.
+/// This limit sends the signal SIGXFSZ, which once ended the daemon.
 #[test]
 fn the_file_size_limit_loses_no_acknowledged_entry() {
     let mut d = Daemon::quiet();
@@ -91,7 +91,7 @@ fn calls_fail_without_descriptors_and_work_again_afterwards() {
         "other.jsonl",
         Log::new("other").user("o1", "", "x").text().as_bytes(),
     );
-    // Fewer descriptors than are open: no file can be opened.
+    // The limit of descriptors is lower than the number of open ones, so no file can be opened.
     limit_to(&d, Resource::Nofile, Some(4));
     let error = d.err_kind("open_session", json!({"path": other}), "storageIo");
     assert!(error.message.contains("open"), "{error:?}");
@@ -138,7 +138,7 @@ fn a_failed_write_leaves_no_trace() {
     agrees(&mut d, &path, &["u1", "a1", "l1"]);
 }
 
-/// The write of a batch of three entries is cut at different bytes.
+/// The write of three entries is cut at different bytes.
 #[test]
 fn a_short_write_keeps_whole_lines_and_isolates_the_rest() {
     let Some((shim, mut d, path)) = shimmed(&[]) else {
@@ -167,7 +167,7 @@ fn a_short_write_keeps_whole_lines_and_isolates_the_rest() {
             let ids: Vec<String> = (0..3)
                 .map(|n| format!("s{cut}{}{n}", u8::from(closes)))
                 .collect();
-            // The ids need not have the same length; only the place of the cut matters.
+            // The ids may differ in length; only the position of the cut matters.
             let entries: Vec<Json> = ids.iter().map(|id| entry(id)).collect();
             let before = fs::read(&path).unwrap();
             shim.act(&if closes {

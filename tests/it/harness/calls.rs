@@ -1,5 +1,5 @@
-//! Requests and their results: sends requests, claims responses and notifications, and has the calls that
-//! most tests make.
+//! Requests and their results. It sends requests, claims responses and notifications, and has the calls that most tests
+//! make.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl Daemon {
         id
     }
 
-    /// An id that no request of this daemon has had.
+    /// An id that no earlier request on this connection has used.
     pub(crate) fn fresh_id(&mut self) -> Json {
         let id = json!(self.next_id);
         self.next_id += 1;
@@ -84,7 +84,7 @@ impl Daemon {
         );
     }
 
-    /// Sends a request whose params are given as text, for bytes that a JSON value cannot hold.
+    /// Sends a request whose params are text, for bytes that a JSON value cannot hold.
     #[track_caller]
     pub(crate) fn send_text(&mut self, method: &str, params: &str) -> Json {
         let id = json!(self.next_id);
@@ -99,7 +99,7 @@ impl Daemon {
         id
     }
 
-    /// Sends one line and `\n`. If it is a well-formed request, it must be answered.
+    /// Sends one line and `\n`. If the line is a well-formed request, it must be answered.
     #[track_caller]
     pub(crate) fn raw_line(&mut self, line: &[u8]) {
         if let Ok(Json::Object(message)) = serde_json::from_slice(line)
@@ -169,7 +169,7 @@ impl Daemon {
         }
     }
 
-    /// The line of the response, byte for byte.
+    /// The line of the response, with its original bytes.
     #[track_caller]
     pub(crate) fn response_text(&mut self, id: &Json) -> String {
         self.response_message(id).0
@@ -234,7 +234,7 @@ impl Daemon {
         assert!(found.is_empty(), "unexpected: {found:?}");
     }
 
-    /// Checks that this request is unanswered although a later one is answered.
+    /// Checks that this request has no response although a later one has.
     #[track_caller]
     pub(crate) fn still_waits(&mut self, id: &Json) {
         self.ok("list_sessions", json!({}));
@@ -264,7 +264,7 @@ impl Daemon {
         }
     }
 
-    /// The received messages in order: the name of each notification, and `=method` for each response.
+    /// The received messages in order: the names of notifications, and `=method` for responses.
     pub(crate) fn order(&self) -> &[String] {
         &self.order
     }

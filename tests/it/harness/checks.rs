@@ -1,4 +1,4 @@
-//! Checks that every conversation must pass (protocol.md §1, §7, §8), and checks that tests share.
+//! Checks of every conversation (protocol.md §1, §7, §8), and checks that several tests share.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,22 +22,22 @@ pub(super) const BOOKKEEPING: [&str; 7] = [
 
 // --- the schema ---
 
-/// Definitions whose values come from session files, which may hold anything: they are not checked.
+/// Definitions whose values come from session files. They are not checked, since a session file may hold anything.
 const STORED: [&str; 3] = ["Entry", "Message", "ContentBlock"];
 
-/// The number of an array's items that are checked. The same code makes the others.
+/// The number of items of an array that are checked. The same code of the daemon makes the other items.
 const ITEMS: usize = 20;
 
 /// The documents that the daemon publishes (`schema/`).
 struct Schema {
     definitions: Json,
-    /// Method to the schema of its result and the kinds of its errors.
+    /// For each method, the schema of its result and the kinds of its errors.
     methods: HashMap<String, (Json, Vec<String>)>,
-    /// Notification to the schema of its params.
+    /// For each notification, the schema of its params.
     notifications: HashMap<String, Json>,
-    /// Kind of error to its code.
+    /// The code of each kind of error.
     errors: HashMap<String, i64>,
-    /// Kinds that every request can fail with.
+    /// The kinds of errors that every request can fail with.
     general: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn check_response(method: &str, message: &Json) {
     );
 }
 
-/// Whether a value has the shape of a schema. Numbers and texts are not compared with their limits.
+/// Whether a value has the shape of a schema. The limits of numbers and texts are not checked.
 fn fits(expected: &Json, value: &Json) -> Result<(), String> {
     if let Some(name) = expected["$ref"].as_str() {
         let name = name.rsplit('/').next().unwrap_or(name);
@@ -161,7 +161,7 @@ fn fits(expected: &Json, value: &Json) -> Result<(), String> {
     members_fit(expected, value)
 }
 
-/// As [`fits`], for the members of an object: required members are present, and no unknown member is.
+/// Like [`fits`], for the members of an object: all required members must be present, and no unknown member.
 fn members_fit(expected: &Json, value: &Json) -> Result<(), String> {
     let Some(members) = value.as_object() else {
         return Ok(());
@@ -218,7 +218,7 @@ impl Sequence {
         ) {
             return;
         }
-        // Commands, and questions and messages to a person, have no number.
+        // Notifications about commands, and questions and messages to a person, have no number.
         let is_unnumbered = matches!(method, "command_invoked" | "user_asked" | "user_notified")
             || params["event"] == "user_asked";
         if is_unnumbered {
@@ -312,7 +312,7 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Checks that the fastest of up to five attempts takes less than `limit`, since the machine may be busy.
+/// Checks that the fastest of at most five attempts takes less than `limit`, since the machine may be busy.
 #[track_caller]
 pub(crate) fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Duration) {
     let mut took = Vec::new();
@@ -341,7 +341,7 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The home of the user for whom the daemon runs.
+/// The home of the user as whom the daemon runs.
 pub(crate) fn home_of(d: &Daemon) -> PathBuf {
     d.home.sessions().parent().unwrap().to_owned()
 }
@@ -355,14 +355,14 @@ pub(crate) fn two_turns() -> (Daemon, PathBuf) {
     (d, path)
 }
 
-/// Why a result says that its operation was cancelled: `reason`, `by` and `message`.
+/// The members of a result that say why its operation was cancelled: `reason`, `by` and `message`.
 #[track_caller]
 pub(crate) fn why_cancelled(result: &Json) -> [&Json; 3] {
     assert_eq!(result["cancelled"], true, "{result}");
     ["reason", "by", "message"].map(|member| &result[member])
 }
 
-/// Waits until `holds` returns true, for background work of the daemon.
+/// Waits until `holds` returns true, for work that the daemon does in the background.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;

@@ -1,5 +1,5 @@
-//! A connection to a daemon, which is a child process or serves a socket: its start, pipes, slow reading, signals, and
-//! its end.
+//! A connection to a daemon, which is a child process or serves a socket. It starts the daemon, reads slowly on
+//! request, sends signals, and ends the daemon.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
@@ -20,12 +20,12 @@ use super::*;
 /// A message of the reader thread.
 enum Received {
     Line(String),
-    /// A line that is not UTF-8, or a last line without its end.
+    /// A line that is not UTF-8, or a last line without a line end.
     Broken(Vec<u8>),
     Eof,
 }
 
-/// While closed, the reader thread reads nothing from the daemon's stdout.
+/// While the gate is closed, the reader thread reads nothing from the daemon's stdout.
 #[derive(Default)]
 struct Gate {
     closed: Mutex<bool>,
@@ -41,13 +41,13 @@ impl Gate {
     }
 }
 
-/// A running daemon. Dropping it ends it as a client does, by closing stdin, and checks that the exit code is
-/// 0, that stderr is empty, and that every response and notification was claimed or ignored.
+/// A running daemon. Dropping it ends it as a client does: it closes stdin. Then it checks that the exit code is 0,
+/// that stderr is empty, and that every response and notification was claimed or ignored.
 pub(crate) struct Daemon {
     pub home: Arc<Home>,
     /// How long to wait for one message.
     pub deadline: Duration,
-    /// `None` for a connection to a socket.
+    /// `None` if the connection is a socket.
     child: Option<Child>,
     stdin: Option<Sender<Vec<u8>>>,
     /// The folder in `/proc` of the thread that writes to the daemon.
@@ -57,18 +57,18 @@ pub(crate) struct Daemon {
     stderr: Option<JoinHandle<String>>,
     /// Unclaimed notifications.
     pub(super) notifications: VecDeque<Json>,
-    /// Unclaimed responses by id (JSON text): the line, and the same parsed.
+    /// Unclaimed responses by their ids (JSON text): the line, and the line parsed.
     pub(super) responses: HashMap<String, (String, Json)>,
     /// Unclaimed responses whose id is null.
     pub(super) responses_with_null_id: VecDeque<Json>,
-    /// Unanswered requests: id (JSON text) to method.
+    /// Unanswered requests: their ids (JSON text) and methods.
     pub(super) pending: HashMap<String, String>,
     pub(super) order: Vec<String>,
     sequence: Sequence,
     pub(super) ignored: BTreeSet<String>,
     pub(super) next_id: u64,
     eof: bool,
-    /// The exit code once the daemon has ended; `Some(None)` if a signal ended it.
+    /// The exit code, if the daemon has ended; `Some(None)` if a signal ended it.
     exit: Option<Option<i32>>,
     killed: bool,
     stderr_is_allowed: bool,
@@ -80,7 +80,7 @@ impl Daemon {
         Daemon::start_in(&Home::new(), &[], &[])
     }
 
-    /// Starts a daemon for a test whose subject is not the notifications.
+    /// Starts a daemon for a test that is not about notifications.
     #[track_caller]
     pub(crate) fn quiet() -> Daemon {
         Daemon::quiet_in(&Home::new())
@@ -111,7 +111,7 @@ impl Daemon {
         Daemon::spawned(home, command)
     }
 
-    /// Starts a daemon with a command that a test made from [`Home::command`].
+    /// Starts a daemon with a command that a test has made from [`Home::command`].
     #[track_caller]
     pub(crate) fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
         let mut child = command.spawn().expect("the daemon starts");
@@ -189,7 +189,7 @@ impl Daemon {
 
 impl Daemon {
     pub(crate) fn bytes(&mut self, bytes: Vec<u8>) {
-        // If the daemon has ended, its missing answer fails the test.
+        // If the daemon has ended, the test fails because an answer is missing.
         let _ = self.stdin.as_ref().expect("stdin is open").send(bytes);
     }
 
@@ -197,7 +197,7 @@ impl Daemon {
         self.stdin = None;
     }
 
-    /// Receives one message, or fails at `until`; `wanted` names the awaited message.
+    /// Receives one message. Fails at the time `until`, with `wanted` as the name of the awaited message.
     #[track_caller]
     pub(super) fn receive(&mut self, until: Instant, wanted: &str) {
         assert!(
@@ -223,7 +223,7 @@ impl Daemon {
         }
     }
 
-    /// Checks a line of stdout and keeps it until a test claims it.
+    /// Checks a line of stdout, and keeps it until a test claims it.
     #[track_caller]
     fn accept(&mut self, text: String) {
         let message = parse_message(&text);
@@ -267,8 +267,8 @@ impl Daemon {
         self.gate.opened.notify_all();
     }
 
-    /// Waits until no thread of the daemon, nor the thread that writes to it, has run for half a second. On a busy
-    /// machine both may wait for a processor, and a daemon that has not got its requests yet looks idle.
+    /// Waits until no thread of the daemon, and not the thread that writes to it, has run for half a second. Without
+    /// the latter, a daemon that has not yet got its requests on a busy machine would look idle.
     pub(crate) fn until_idle(&self) {
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         let runs = |task: &Path| {
@@ -293,7 +293,7 @@ impl Daemon {
         rustix::process::Pid::from_child(self.child.as_ref().expect("a child process"))
     }
 
-    /// Waits until the daemon ends the connection or itself, and receives its remaining output.
+    /// Waits until the daemon ends the connection or ends itself, and receives the rest of its output.
     #[track_caller]
     pub(crate) fn exited(&mut self) -> Option<i32> {
         if let Some(code) = self.exit {
@@ -327,8 +327,7 @@ impl Daemon {
         home
     }
 
-    /// The ids (JSON text) of the requests that succeeded before a kill. An incomplete line at the end is not
-    /// an answer.
+    /// The ids (JSON text) of the requests that succeeded before a kill. An incomplete last line is not an answer.
     pub(crate) fn successes_to_the_end(&mut self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         while let Ok(Received::Line(text)) = self.received.recv_timeout(self.deadline) {
@@ -371,7 +370,7 @@ impl Daemon {
         }
     }
 
-    /// Allows output on stderr, for tests that give the daemon a reason to warn.
+    /// Allows output on stderr. It is for tests in which the daemon has a reason to warn.
     pub(crate) fn allow_stderr(&mut self) {
         self.stderr_is_allowed = true;
     }
@@ -420,8 +419,8 @@ impl Drop for Daemon {
     }
 }
 
-/// Writes to the daemon on a thread, so that a test does not block when the daemon does not read. Returns the thread's
-/// folder in `/proc` too.
+/// Writes to the daemon on a separate thread, so that a test does not block when the daemon does not read. Also returns
+/// the folder of this thread in `/proc`.
 fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> (Sender<Vec<u8>>, PathBuf) {
     let (sender, blocks) = channel::<Vec<u8>>();
     let (begun, writer) = channel();
@@ -438,7 +437,7 @@ fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> (Sender<Vec
     (sender, writer.recv().unwrap())
 }
 
-/// Reads lines of the daemon on a thread, while the gate is open.
+/// Reads lines of the daemon on a separate thread while the gate is open.
 fn read_from(mut stdout: impl Read + Send + 'static, gate: Arc<Gate>) -> Receiver<Received> {
     let (sender, received) = channel();
     thread::spawn(move || {
@@ -481,7 +480,7 @@ pub(super) fn read_stderr(child: &mut Child) -> JoinHandle<String> {
     })
 }
 
-/// Waits for the exit code, which is None if a signal ended the process. Kills it after `limit`, and fails.
+/// Waits for the exit code; `None` if a signal ended the process. After `limit` it kills the process and fails.
 #[track_caller]
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     let until = Instant::now() + limit;
@@ -501,7 +500,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
 /// Whether the process whose id is in this file runs.
 pub(crate) fn runs(pid_file: &Path) -> bool {
     let pid = fs::read_to_string(pid_file).unwrap();
-    // A zombie has ended, though its parent has not waited for it.
+    // A zombie has ended, although its parent has not waited for it.
     fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
         .is_ok_and(|stat| !stat.contains(") Z "))
 }

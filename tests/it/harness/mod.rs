@@ -1,7 +1,8 @@
 //! Drives the real program over real pipes.
 //!
-//! `places` has the directories and runs the program to its end, `daemon` the running child process, `calls`
-//! the requests and results, `shared` a daemon with several clients, `web_socket` those of its page, `checks` the rules of every conversation. `fixture` makes the input.
+//! `places` has the directories, and runs the program to its end. `daemon` has the running child process, `calls` the
+//! requests and results, `shared` a daemon with several clients, `web_socket` the clients of the web page, and `checks`
+//! the rules for every conversation. `fixture` makes the input.
 
 mod calls;
 mod checks;

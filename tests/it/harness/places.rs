@@ -20,7 +20,7 @@ pub(crate) fn binary() -> PathBuf {
         .expect("run under `cargo test` of the package, or set TREELINED_BIN")
 }
 
-/// The directories of one test: sessions, a working directory, one for sockets, and a folder for other files.
+/// The directories of one test: for sessions, for sockets, for other files, and the working directory.
 pub(crate) struct Home {
     root: tempfile::TempDir,
 }
@@ -62,7 +62,7 @@ impl Home {
         self.root.path().join("work")
     }
 
-    /// `XDG_RUNTIME_DIR` of the home's programs.
+    /// The `XDG_RUNTIME_DIR` of programs that run in this home.
     pub(crate) fn runtime_dir(&self) -> PathBuf {
         self.root.path().join("run")
     }
@@ -78,7 +78,7 @@ impl Home {
         path
     }
 
-    /// All session files below the session directory, those in the trash included, sorted.
+    /// All session files below the session directory, also in the trash, sorted.
     pub(crate) fn session_files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.sessions()];
@@ -140,7 +140,7 @@ impl Home {
         let mut stdin = child.stdin.take().unwrap();
         let input = input.into();
         let writer = thread::spawn(move || {
-            // A program that ends early closes the pipe. The test checks its output instead.
+            // A program that ends early closes the pipe. Its output is checked, so this error is ignored.
             let _ = stdin.write_all(&input);
         });
         let mut stdout = child.stdout.take().unwrap();
@@ -214,21 +214,21 @@ pub(crate) fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Jso
 
 // --- requirements that a machine may lack ---
 
-/// A kind of requirement that some machines lack. Tests that need it are skipped there, unless the
-/// environment variable of the kind is `required`.
+/// A requirement that some machines lack. Tests that need it are skipped there, or fail if the environment variable of
+/// the requirement is `required`.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
-    /// Root rights (to mount a small disk), a C compiler, large and several file systems.
+    /// Root, to mount a small disk; a C compiler; large file systems, and several of them.
     Faults,
     /// pi, which `tests/interchange/install` installs.
     Interchange,
     /// The real session `pi-v1-large-session.jsonl`.
     RealSession,
-    /// The long run.
+    /// Time for the long run.
     Time,
 }
 
-/// Says on the terminal that a test is skipped for lack of `what`, or fails if it must not be skipped.
+/// Prints that a test is skipped for lack of `what`, or fails if the test must not be skipped.
 #[track_caller]
 pub(crate) fn skip(needs: Needs, what: &str) {
     let variable = match needs {
@@ -240,14 +240,14 @@ pub(crate) fn skip(needs: Needs, what: &str) {
     let is_required = std::env::var_os(variable).is_some_and(|value| value == "required");
     assert!(!is_required, "{variable} is required: {what}");
     let test = thread::current().name().unwrap_or("a test").to_owned();
-    // Written past the capture of a passing test's output.
+    // Written directly, since the output of a passing test is captured.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {what}");
 }
 
 pub(crate) const REAL_SESSION: &str = "pi-v1-large-session.jsonl";
 
-/// A real session as pi wrote it: version 1, 1,018 entries. The file is named by TREELINED_REAL_SESSION or lies
-/// in `shared/data` of a folder above the repository. It is not part of the repository: None where it is absent.
+/// A real session that pi has written: version 1, 1,018 entries. Its path is TREELINED_REAL_SESSION, or it is in
+/// `shared/data` of a folder above the repository. It is not in the repository: `None` if it does not exist.
 #[track_caller]
 pub(crate) fn real_session() -> Option<Vec<u8>> {
     let named = std::env::var_os("TREELINED_REAL_SESSION").map(PathBuf::from);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::daemon::read_stderr;
 use super::*;
 
-/// A running daemon that serves a socket and not stdio. Dropping it ends it by SIGTERM, and checks that the exit code
-/// is 0 and that stderr is empty.
+/// A running daemon that serves a socket instead of stdio. Dropping it ends it with SIGTERM, and checks that the exit
+/// code is 0 and that stderr is empty.
 pub(crate) struct SharedDaemon {
     pub home: Arc<Home>,
     pub socket: PathBuf,
@@ -60,14 +60,14 @@ impl SharedDaemon {
         }
     }
 
-    /// A client that has not introduced itself.
+    /// A client that has not sent `initialize`.
     #[track_caller]
     pub(crate) fn connect(&self) -> Daemon {
         Daemon::connected(&self.home, &self.socket)
     }
 
-    /// A client that has introduced itself by this name, with these capabilities, in the working directory of the
-    /// home, and that ignores bookkeeping.
+    /// A client that has sent `initialize` with this name and these capabilities. Its working directory is the one of
+    /// the home, and it ignores bookkeeping.
     #[track_caller]
     pub(crate) fn client(&self, name: &str, capabilities: Json) -> Daemon {
         let mut client = self.connect();

@@ -1,11 +1,11 @@
-//! A client of the page's port: requests of HTTP, and frames of a WebSocket (RFC 6455), written by hand so that they can
-//! be wrong.
+//! A client of the port for the page. It writes HTTP requests and frames of a WebSocket (RFC 6455) by hand, so that
+//! they can be wrong.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// The first bytes of whole frames.
+/// The first byte of each unfragmented frame.
 pub(crate) const TEXT: u8 = 0x81;
 pub(crate) const BINARY: u8 = 0x82;
 pub(crate) const CLOSE: u8 = 0x88;
@@ -14,10 +14,10 @@ pub(crate) const PONG: u8 = 0x8a;
 
 const MASK: [u8; 4] = [0x5a, 0x01, 0xff, 0x80];
 
-/// Sends a request, which may be wrong, and returns the response until its end; empty if there is none.
+/// Sends a request, which may be malformed, and returns the whole response; empty if there is none.
 pub(crate) fn http(port: u16, request: &str) -> String {
     let mut stream = connect(port);
-    // The server may have closed it.
+    // The server may have closed the connection.
     let _ = stream.write_all(request.as_bytes());
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response);
@@ -31,7 +31,7 @@ pub(crate) fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// The request that opens a WebSocket, with these headers besides the necessary ones.
+/// The request that opens a WebSocket, with these headers in addition to the required ones.
 pub(crate) fn upgrade(port: u16, headers: &str) -> String {
     format!(
         "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
@@ -45,7 +45,7 @@ pub(crate) struct WebSocket {
 }
 
 impl WebSocket {
-    /// Opens a WebSocket, and shows nothing.
+    /// Opens a WebSocket without sending the token.
     #[track_caller]
     pub(crate) fn open(port: u16) -> WebSocket {
         let mut stream = connect(port);
@@ -58,12 +58,12 @@ impl WebSocket {
         }
         let head = String::from_utf8(head).unwrap().to_lowercase();
         assert!(head.starts_with("http/1.1 101 "), "{head}");
-        // Of the key above, in RFC 6455 section 1.3.
+        // The expected answer to the key above, from RFC 6455 section 1.3.
         assert!(head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="));
         WebSocket { stream }
     }
 
-    /// Opens a WebSocket, and shows the token.
+    /// Opens a WebSocket, and sends the token.
     #[track_caller]
     pub(crate) fn with_token(port: u16, token: &str) -> WebSocket {
         let mut socket = WebSocket::open(port);
@@ -71,7 +71,7 @@ impl WebSocket {
         socket
     }
 
-    /// Sends a frame. The server may be gone: then an expected answer is missing.
+    /// Sends a frame. If the server has closed the connection, the test fails because an answer is missing.
     pub(crate) fn frame(&mut self, first: u8, payload: &[u8]) {
         let _ = self.stream.write_all(&frame(first, payload));
     }
@@ -89,7 +89,8 @@ impl WebSocket {
         serde_json::from_slice(&payload).unwrap()
     }
 
-    /// Reads to the end, and returns the code of the close frame, which has no reason; `None` without one.
+    /// Reads to the end, and returns the code of the close frame, which must have no reason; `None` if there is no
+    /// close frame.
     #[track_caller]
     pub(crate) fn close_code(&mut self) -> Option<u16> {
         loop {
@@ -144,7 +145,7 @@ fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     Some((head[0], payload))
 }
 
-/// Lines as text frames.
+/// Sends lines as text frames.
 pub(super) struct Lines {
     pub stream: TcpStream,
     pub unfinished: Vec<u8>,
@@ -173,10 +174,10 @@ impl Write for Lines {
     }
 }
 
-/// Text frames as lines.
+/// Reads text frames as lines.
 pub(super) struct Messages {
     pub stream: TcpStream,
-    /// Bytes of the last message that were not read.
+    /// The bytes of the last message that were not read yet.
     pub left: Vec<u8>,
 }
 
@@ -186,7 +187,7 @@ impl Read for Messages {
             self.stream.set_read_timeout(None::<Duration>)?;
             match receive(&mut self.stream) {
                 Some((TEXT, message)) => self.left = [&message[..], b"\n"].concat(),
-                // Closed, or gone.
+                // The connection is closed.
                 _ => {
                     let _ = self.stream.shutdown(Shutdown::Both);
                     return Ok(0);

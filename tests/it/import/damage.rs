@@ -1,5 +1,5 @@
-//! Sources that are damaged, locked or unreadable: a line in the report with tool, file and reason; the rest is
-//! imported.
+//! Sources that are damaged, locked or unreadable. The report has a line for each, with tool, file and reason. Other
+//! sources are imported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ fn data(path: &str) -> PathBuf {
     data.join(path)
 }
 
-/// The failures of an import: tool, end of the path, kind.
+/// The failures of an import: the tool, the end of the path, and the kind of each.
 fn failures(result: &Json) -> Vec<(String, String, String)> {
     let files = result["files"].as_array().unwrap().iter();
     let failures = files.filter_map(|file| {
@@ -33,7 +33,8 @@ fn failure(tool: &str, name: &str, kind: &str) -> (String, String, String) {
     (tool.to_owned(), name.to_owned(), kind.to_owned())
 }
 
-/// A whole database beside one that cannot be read. `change` makes it so; the returned value lives until the end.
+/// An intact database beside one that cannot be read. `change` makes the second one unreadable; the value that it
+/// returns lives until the end of the check.
 fn check_database<T>(
     tool: &str,
     of: &str,
@@ -148,7 +149,7 @@ fn a_locked_database_is_reported_and_imported_later() {
     assert!(result["totals"]["entriesAdded"].as_u64().unwrap() > 10);
 }
 
-/// Root may read everything, so this test of root runs the import as another user.
+/// Root can read every file, so under root the import runs as another user.
 #[test]
 fn an_unreadable_file_and_folder_are_reported() {
     let home = Home::in_memory();
@@ -216,7 +217,7 @@ fn an_unreadable_file_and_folder_are_reported() {
     assert_eq!(result["totals"]["sessions"], 1, "the readable one");
 }
 
-/// A pipe that nobody writes would stop the import for ever.
+/// A named pipe without a writer would block the import for ever.
 #[test]
 fn a_pipe_among_the_sources_is_skipped() {
     let home = Home::new();
@@ -236,7 +237,7 @@ fn a_pipe_among_the_sources_is_skipped() {
     assert_eq!(result["totals"]["failed"], 1, "{result}");
 }
 
-/// Each on its own line, before or after a record, and inside a string.
+/// The damage is on a separate line, before or after a record, and inside a string.
 #[test]
 fn nul_bytes_glued_records_and_lone_surrogates_lose_no_record() {
     let home = Home::new();
@@ -267,7 +268,7 @@ fn nul_bytes_glued_records_and_lone_surrogates_lose_no_record() {
     assert!(written.contains("a\\ud83d b\\u0000 c\\u2028 \\u001b[31m"));
     let output = home.run(&["doctor", "--origin", path], &[], "");
     assert_eq!(output.code, Some(0), "{output:?}");
-    // It is an ordinary session: a client may read and continue it.
+    // The result is an ordinary session: a client can read and continue it.
     d.open(Path::new(path));
     let context = d.ok("get_context", json!({"format": "llm"}));
     assert_eq!(context["messages"].as_array().unwrap().len(), 7);

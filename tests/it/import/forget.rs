@@ -3,7 +3,7 @@
 use super::imported;
 use crate::harness::*;
 
-/// A mistyped id was reported as if its sources had been deleted.
+/// A mistyped id was once reported as if its sources had been deleted.
 #[test]
 fn only_a_session_that_an_import_has_made_is_forgotten() {
     let home = Home::new();
@@ -27,7 +27,7 @@ fn only_a_session_that_an_import_has_made_is_forgotten() {
     assert!(again.text().contains("0 sources"), "{again:?}");
 }
 
-/// A mistyped id was ignored.
+/// A mistyped id was once ignored.
 #[test]
 fn only_a_session_that_an_import_has_made_is_imported_again() {
     let home = Home::new();
@@ -44,7 +44,7 @@ fn only_a_session_that_an_import_has_made_is_imported_again() {
     home.run(&["import", "--again", id], &[], "").clean();
 }
 
-/// People know the id that their tool shows: it was said to be nobody's.
+/// People know the id that their tool shows, but once no session was found by this id.
 #[test]
 fn the_id_of_a_tool_names_its_session() {
     let home = Home::new();
@@ -65,7 +65,7 @@ fn the_id_of_a_tool_names_its_session() {
     assert!(by_id.text().contains("0 sources"), "{by_id:?}");
 }
 
-/// Bytes that were deleted on purpose were a problem of the session, with exit code 1.
+/// Bytes that were deleted on purpose were once reported as a problem of the session, with exit code 1.
 #[test]
 fn forgotten_sources_are_no_problem_and_lost_ones_are() {
     let home = Home::new();

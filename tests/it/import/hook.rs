@@ -9,14 +9,14 @@ use super::conversation;
 use super::watch::Watcher;
 use crate::harness::*;
 
-/// A conversation whose last answer has its tool's mark.
+/// A conversation whose last answer has the mark of its tool for the end of a turn.
 fn ended(session: &str, turns: usize) -> String {
     let text = conversation(session, turns);
     let (begin, end) = text.rsplit_once("\"model\"").unwrap();
     format!("{begin}\"stop_reason\":\"end_turn\",\"model\"{end}")
 }
 
-/// Where Claude Code keeps a conversation if `files` is the user's home.
+/// The path where Claude Code keeps a conversation if `files` is the user's home.
 fn transcript(home: &Home, session: &str) -> PathBuf {
     let folder = home.files().join(".claude/projects/p");
     fs::create_dir_all(&folder).unwrap();
@@ -68,7 +68,7 @@ fn log(home: &Home) -> Vec<String> {
         .collect()
 }
 
-/// The answer came a second after the turn at the earliest, or never without a watch.
+/// The answer was once imported at the earliest a second after the turn, or never without a watch.
 #[test]
 fn a_hook_brings_the_turn_that_has_ended() {
     let home = Home::in_memory();
@@ -83,8 +83,8 @@ fn a_hook_brings_the_turn_that_has_ended() {
     assert_eq!(log(&home), [""; 0]);
 }
 
-/// A subagent has a file beside the conversation. When that was younger than the conversation, its last answer did not count
-/// yet, and no later import brought it.
+/// A subagent has a file beside the conversation. If this file was newer than the conversation, the last answer of the
+/// subagent was once skipped, and no later import brought it.
 #[test]
 fn a_hook_brings_the_subagents_of_its_conversation() {
     let home = Home::in_memory();
@@ -135,7 +135,7 @@ fn two_hooks_at_once_beside_a_watch_bring_both_turns_once() {
     assert_eq!(log(&home), [""; 0]);
 }
 
-/// The agent waited for the import, and for another one that ran.
+/// The agent once had to wait for the import, and for another import that was running.
 #[test]
 fn the_agent_does_not_wait_while_another_import_runs() {
     let home = Home::in_memory();
@@ -149,8 +149,8 @@ fn the_agent_does_not_wait_while_another_import_runs() {
     eventually("the turn is there", || texts(&home).len() == 2);
 }
 
-/// A hook reads its input, of which a pause is the end, and leaves the import to another process: here nobody can import
-/// before the hook has ended, and the agents keep its input open. One of them says nothing.
+/// A hook reads its input until a pause, and leaves the import to another process. Here no process can import before
+/// the hook has ended, and the agents keep the input of the hook open. One agent writes nothing.
 #[test]
 fn the_agent_goes_on_at_once() {
     let home = Home::in_memory();
@@ -171,8 +171,8 @@ fn the_agent_goes_on_at_once() {
     assert_eq!(log(&home).len(), 1, "{:?}", log(&home));
 }
 
-/// On a busy machine an agent wrote its input more than 120 ms after the start of the hook, and the turn was lost. A machine that
-/// is busier still keeps one of several agents from writing within a second.
+/// On a busy machine an agent once wrote its input more than 120 ms after the start of the hook, and the turn was lost.
+/// On a machine that is even busier, one of several agents may take more than a second.
 #[test]
 fn an_agent_may_write_late_and_in_pieces() {
     let home = Home::in_memory();
@@ -229,7 +229,7 @@ fn hostile_hooks_harm_nothing() {
             .all(|line| line.len() < 2_000 && !line.contains('\u{1b}'))
     );
     assert_eq!(texts(&home), [""; 0]);
-    // Some agents take an exit code of 2 for an order to go on.
+    // Some agents take exit code 2 as the order to continue.
     for args in [
         &["nonsense"][..],
         &["claude-code", "--watch"],
@@ -243,7 +243,7 @@ fn hostile_hooks_harm_nothing() {
     }
 }
 
-/// A hook that an import kept waiting for more than ten seconds was lost.
+/// A hook that had to wait more than ten seconds for another import once lost its turn.
 #[test]
 fn the_next_import_takes_over_what_a_hook_has_asked_for() {
     let home = Home::in_memory();
@@ -261,7 +261,7 @@ fn the_next_import_takes_over_what_a_hook_has_asked_for() {
     assert_eq!(left.collect::<Vec<_>>(), ["lock"]);
 }
 
-/// Only some tools write the branch of a conversation into their files, and few write its commit.
+/// Only some tools write the git branch of a conversation into their files, and few write its commit.
 #[test]
 fn a_hook_says_where_in_git_the_conversation_is() {
     let home = Home::in_memory();

@@ -1,4 +1,4 @@
-//! Imports that meet another one or are cancelled.
+//! Imports that run at the same time as another one, or are cancelled.
 
 use std::fs::File;
 use std::thread;
@@ -21,7 +21,7 @@ fn an_import_during_another_one_is_refused() {
     let output = home.run(&args, &[], "");
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(output.stderr.contains("importBusy"), "{output:?}");
-    // A dry run writes nothing, so that it disturbs nobody.
+    // A dry run writes nothing, so it may run beside another import.
     let mut dry = params(&home);
     dry["dryRun"] = json!(true);
     d.ok("import_sessions", dry);

@@ -1,4 +1,4 @@
-//! An import that is killed: everything that is there is whole, and the next import ends it.
+//! An import that is killed: all files that exist are complete, and the next import does the rest.
 
 use std::process::Stdio;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{conversation, params};
 use crate::harness::*;
 
-/// The session files by name, each line parsed.
+/// The session files by name, with each line parsed.
 fn sessions(home: &Home) -> Vec<(String, Vec<Json>)> {
     let read = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -62,7 +62,7 @@ fn a_killed_import_is_completed_by_the_next_one() {
     }
 }
 
-/// The command asked its own daemon, which went on alone after the command was killed: the next import found the
+/// The command once used its own daemon, which continued after the command was killed, so the next import found the
 /// lock taken.
 #[test]
 fn a_killed_command_leaves_no_import_under_way() {

@@ -1,8 +1,8 @@
-//! Conversations that are too large to be imported unasked (protocol.md §3.17).
+//! Conversations that are imported only if the user asks for them, since they are too large (protocol.md §3.17).
 
 use super::*;
 
-/// Subagents in one file, one more than a source may have.
+/// The subagents of one file: one more than a source may have.
 fn subagents() -> String {
     let root = |number: usize| {
         let message = json!({"role": "user", "content": "do it"});

@@ -31,7 +31,7 @@ fn record(session: &str, kind: &str, number: usize, message: &Json) -> String {
     format!("{record}\n")
 }
 
-/// A conversation of this many turns.
+/// A conversation with this number of turns.
 fn conversation(session: &str, turns: usize) -> String {
     let turn = |turn: usize| {
         let asked = json!({"role": "user", "content": format!("question {turn}")});
@@ -186,8 +186,8 @@ fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
     assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
 }
 
-/// A record may have several entries, an entry several records, and a checkpoint of Gemini has messages inside; what
-/// is beside a source is not a record of it.
+/// A record may have several entries, an entry may have several records, and a checkpoint of Gemini CLI has messages
+/// inside. Files beside a source are not records of it.
 #[test]
 fn each_record_of_every_tool_is_accounted_for() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");

@@ -1,4 +1,4 @@
-//! Imported sessions by the tool that they come from, and by the ids that it gave them. protocol.md §3.4.
+//! Finds imported sessions by their tool, and by the ids that the tool gave them. protocol.md §3.4.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn a_session_is_found_by_the_id_that_its_tool_gave_it() {
     );
 }
 
-/// A conversation that was recorded over ACP and then imported was there twice, and nothing said so.
+/// A conversation that was recorded over ACP and then imported was once two sessions, without a message about it.
 #[test]
 fn a_record_and_an_import_of_one_conversation_name_each_other() {
     let home = Home::new();
@@ -99,7 +99,8 @@ fn a_record_and_an_import_of_one_conversation_name_each_other() {
     }
 }
 
-/// An editor loaded a session that an agent had got from here, and its recorder found no session with that id.
+/// An editor once loaded a session that an agent had got from treelined, and the recorder of the editor found no
+/// session with that id.
 #[test]
 fn a_session_is_found_by_the_agents_that_go_on_from_it() {
     let home = Home::new();

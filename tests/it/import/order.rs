@@ -1,4 +1,4 @@
-//! The place of an import among other requests. protocol.md §1.6.
+//! The order of an import and other requests. protocol.md §1.6.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ fn sources() -> (Arc<Home>, Daemon) {
     (home, d)
 }
 
-/// `list_sessions`, `search` and `open_session` after an import in one write were answered before the import had
-/// ended, so they missed its sessions.
+/// `list_sessions`, `search` and `open_session` after an import in the same write were once answered before the import
+/// had ended, so they missed its sessions.
 #[test]
 fn requests_behind_an_import_see_its_sessions() {
     let (home, mut d) = sources();
     let open = d.create();
-    // Ids and names of the files are derived, so a dry run knows them.
+    // Ids and names of files are computed from the sources, so a dry run knows them.
     let mut dry = params(&home);
     dry["dryRun"] = json!(true);
     let planned = d.ok("import_sessions", dry);

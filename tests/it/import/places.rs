@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The tools and their places, from the result.
+/// The tools and the folders of their sources, from the result.
 fn places(result: &Json) -> Vec<(String, String, bool)> {
     let places = result["places"].as_array().unwrap().iter();
     let text = |value: &Json| value.as_str().unwrap().to_owned();
@@ -11,7 +11,7 @@ fn places(result: &Json) -> Vec<(String, String, bool)> {
         .collect()
 }
 
-/// It said "no sessions found", and nobody knew that CODEX_HOME was another folder.
+/// The command once said "no sessions found", and did not show that CODEX_HOME was another folder.
 #[test]
 fn an_import_that_finds_nothing_says_where_it_looked() {
     let home = Home::new();
@@ -52,7 +52,7 @@ fn an_import_that_finds_nothing_says_where_it_looked() {
             .iter()
             .any(|(tool, _, exists)| tool == "codex" && *exists)
     );
-    // Only the places of the requested tool are named, and none if `paths` are given.
+    // Only the folders of the requested tool are named, and none if `paths` is given.
     let one = home
         .run(&["import", "--from", "pi", "--json"], &env, "")
         .clean()
@@ -82,7 +82,7 @@ fn an_export_needs_the_path_of_its_file() {
     assert_eq!(rows["sessions"].as_array().unwrap().len(), 3);
 }
 
-/// An answer that was held back was not there, and nothing said so.
+/// An answer that was held back was once missing without a message.
 #[test]
 fn an_import_says_what_it_holds_back() {
     let home = Home::new();

@@ -12,7 +12,7 @@ fn token(letter: char) -> String {
     format!("ghp_{}", format!("{letter}1B2").repeat(9))
 }
 
-/// A conversation of this many turns, each with a secret, and with one in its title.
+/// A conversation with this number of turns. Each turn has a secret, and the title has one.
 fn conversation(turns: usize) -> String {
     let title = json!({"type": "summary", "summary": format!("The token {}", token('t')), "leafUuid": "s-1"});
     let turn = |turn: usize| {
@@ -54,7 +54,7 @@ fn write(home: &Arc<Home>, turns: usize) {
     home.file("s.jsonl", conversation(turns).as_bytes());
 }
 
-/// The secrets in all files below a folder.
+/// The number of secrets in all files below a folder.
 fn secrets_below(folder: &Path) -> usize {
     let files = files_below(folder).into_iter();
     let texts = files.map(|file| fs::read(&file).unwrap());
@@ -74,7 +74,8 @@ fn session(home: &Home) -> String {
     fs::read_to_string(&files[0]).unwrap()
 }
 
-/// A secret of another tool's conversation lay in the session directory twice: in the session, and in its kept source.
+/// A secret in a conversation of another tool was once in the session directory twice: in the session, and in the kept
+/// source.
 #[test]
 fn an_import_replaces_secrets_and_keeps_no_source() {
     let home = Home::new();
@@ -92,7 +93,8 @@ fn an_import_replaces_secrets_and_keeps_no_source() {
     assert_eq!(again["totals"]["unchanged"], 1, "{again}");
 }
 
-/// A later import that did not know of it would have written the secrets of each new turn, and of each old one again.
+/// A later import must also replace the secrets. Otherwise it would write the secrets of each new turn, and the old
+/// ones again.
 #[test]
 fn it_holds_for_later_imports_until_it_is_taken_back() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! Imported sessions are ordinary sessions: fork, compaction, sums, subagents, and the options that place them.
+//! Imported sessions are ordinary sessions. They can be forked and compacted, have sums and subagents, and options
+//! decide where their files are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ fn split_makes_each_fork_a_session_with_the_copied_prefix() {
         let original = root.iter().find(|line| line["id"] == copy["id"]);
         assert_eq!(original.expect("the same id")["message"], copy["message"]);
     }
-    // A second import with the other option leaves them where they are.
+    // A second import with the other option does not move the files.
     let again = run(&[], "split");
     assert_eq!(again["totals"]["entriesAdded"], 0);
     assert_eq!(again["sessions"].as_array().unwrap().len(), 2);
@@ -165,7 +166,7 @@ fn a_subagent_names_the_call_that_spawned_it() {
     assert_eq!(listed[0]["sessionId"], subagent["sessionId"]);
 }
 
-/// A message of Claude Code has its usage in each of its records, and a fork repeats them all.
+/// Each record of a message of Claude Code has the usage of the whole message, and a fork repeats all records.
 #[test]
 fn usage_counts_once() {
     let home = Home::new();
@@ -205,7 +206,8 @@ fn usage_counts_once() {
     );
 }
 
-/// A source of one tool with a call that reads a file, if the tool has one, and a call that changes one.
+/// For one tool: its name, the calls in its source (one that reads a file, if the tool has such a call, and one that
+/// changes a file), and a function that writes the source.
 type Calls = (&'static str, Vec<&'static str>, fn(&Home));
 
 /// The rows of the calls show the paths, and a compaction lists the files.
@@ -361,7 +363,7 @@ fn pi_calls(home: &Home) {
     home.file("p.jsonl", lines.collect::<String>().as_bytes());
 }
 
-/// The files of versions before the database.
+/// The files of opencode versions before it used a database.
 fn opencode_calls(home: &Home) {
     let write = |path: &str, value: Json| {
         let path = home.files().join(path);
@@ -413,7 +415,7 @@ fn goose_calls(home: &Home) {
     assert!(database.execute(row, [call.to_string()]).unwrap() > 0);
 }
 
-/// An appended record of more than 48 MiB is cut as in a new session, and a later import finds it unchanged.
+/// An appended record of more than 48 MiB is cut in the same way as in a new session, and a later import recognizes it.
 #[test]
 fn a_very_long_record_that_is_added_later_has_its_text_cut() {
     let home = Home::in_memory();
@@ -445,7 +447,7 @@ fn a_very_long_record_that_is_added_later_has_its_text_cut() {
     );
 }
 
-/// The schema knew no leaf record of an import, so that every imported session was invalid by it.
+/// The schema once had no leaf record of an import, so that every imported session was invalid.
 #[test]
 fn every_line_of_an_imported_session_is_valid_by_the_schema() {
     let home = Home::new();

@@ -35,7 +35,7 @@ impl Watcher {
         Self { child, lines }
     }
 
-    /// Waits for a line with all of these words.
+    /// Waits for a line that has all of these words.
     pub(super) fn says(&self, words: &[&str]) {
         eventually(&format!("a line with {words:?}"), || {
             let lines = self.lines.lock().unwrap();
@@ -44,7 +44,7 @@ impl Watcher {
         });
     }
 
-    /// The number of times that its threads were resumed after a wait, and of its threads.
+    /// How often the threads of the process continued after a wait, and the number of its threads.
     fn wake_ups(&self) -> (u64, usize) {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let (mut switches, mut threads) = (0, 0);
@@ -69,7 +69,7 @@ impl Watcher {
         }
     }
 
-    /// Interrupts it as a terminal does, and returns its exit code and stderr.
+    /// Interrupts the process as a terminal does, and returns its exit code and stderr.
     pub(super) fn interrupt(mut self) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         let code = wait(&mut self.child, Duration::from_secs(20));
@@ -86,7 +86,7 @@ fn collect(stdout: ChildStdout, lines: &Mutex<Vec<String>>) {
     }
 }
 
-/// Children of a process, by their ids.
+/// The children of a process, by their ids.
 fn children(of: u32) -> String {
     fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default()
 }
@@ -96,7 +96,7 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
     let home = Home::in_memory();
     home.file("s.jsonl", conversation("s", 2).as_bytes());
     let watcher = Watcher::start(&home);
-    // The last answer may still grow.
+    // The last answer is held back, since it may still grow.
     watcher.says(&["kept claude-code: 3 entries of "]);
     watcher.says(&["held claude-code: 1 entry of ", "at most"]);
     watcher.says(&["--final"]);
@@ -122,7 +122,7 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
     thread::sleep(Duration::from_secs(3));
     assert_eq!(watcher.wake_ups(), before, "an idle watch does not wake up");
 
-    // The tool deletes its file; the session and its source stay, and the answer that was held back comes.
+    // The tool deletes its file. The session and the kept source stay, and the answer that was held back is imported.
     fs::remove_file(home.files().join("s.jsonl")).unwrap();
     watcher.says(&["kept claude-code: 1 entry of "]);
     home.file("u.jsonl", conversation("u", 4).as_bytes());
@@ -148,7 +148,7 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
     );
 }
 
-/// An answer came ten minutes after its end, although its record said that it had ended.
+/// An answer was once imported ten minutes after its end, although its record said that it had ended.
 #[test]
 fn a_watch_imports_a_marked_answer_in_its_first_round_after_the_end() {
     let home = Home::in_memory();
@@ -161,13 +161,14 @@ fn a_watch_imports_a_marked_answer_in_its_first_round_after_the_end() {
     home.file("s.jsonl", conversation("s", 3).as_bytes());
     watcher.says(&["kept claude-code: 5 entries of "]);
     home.file("t.jsonl", marked("t").as_bytes());
-    // It is not held until a later round: what has no mark waits for ten minutes, longer than this test.
+    // The answer is not held back until a later round: an answer without a mark waits for ten minutes, longer than this
+    // test.
     watcher.says(&["kept claude-code: 4 entries of "]);
     let (_, stderr) = watcher.interrupt();
     assert_eq!(stderr, "");
 }
 
-/// A watch that began while another import ran failed, and one that had begun slept for a minute.
+/// A watch that began while another import ran once failed, and one that had begun before slept for a minute.
 #[test]
 fn a_watch_waits_for_another_import() {
     let home = Home::in_memory();
@@ -176,7 +177,7 @@ fn a_watch_waits_for_another_import() {
     let lock = fs::File::create(home.sessions().join(".imports/lock")).unwrap();
     lock.lock().unwrap();
     let watcher = Watcher::start(&home);
-    // It has met the lock once.
+    // The watch has found the lock taken once.
     watcher.imports_once();
     drop(lock);
     watcher.says(&["kept claude-code: 3 entries of "]);
@@ -190,7 +191,7 @@ fn a_watch_waits_for_another_import() {
     assert_eq!(stderr, "");
 }
 
-/// The import that runs ends with the watch, and leaves whole sessions.
+/// The running import ends with the watch, and leaves complete sessions.
 #[test]
 fn an_interrupt_during_an_import_leaves_whole_sessions_and_no_process() {
     let home = Home::in_memory();

@@ -1,5 +1,5 @@
-//! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions,
-//! edits, names, moves, forks. After every round both read the same session.
+//! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions, edits,
+//! names, moves, forks. After every round both must read the same session.
 //!
 //! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
 //! rounds (20).
@@ -24,7 +24,7 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
     let Some(mut turns) = Turns::begin(seed) else {
         return;
     };
-    // Written past the capture of a passing test's output.
+    // Written directly, since the output of a passing test is captured.
     let _ = writeln!(
         std::io::stderr(),
         "interchange: {rounds} rounds with TREELINED_TEST_SEED={seed}"
@@ -36,9 +36,9 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
 
 struct Turns {
     both: Both,
-    /// A daemon that keeps the file open and follows it.
+    /// A daemon that keeps the file open and gets its changes.
     follower: Daemon,
-    /// A SessionManager that stays open, and does not see appends of the daemon.
+    /// A SessionManager that stays open, and does not see entries of the daemon.
     stale: Option<Manager>,
     /// The expected leaf of the open daemon, from its last result.
     leaf: Json,
@@ -139,7 +139,7 @@ impl Turns {
         };
         let there = self.both.pi.view(&path);
         there.assert_same(&fresh(&mut self.both.reader, &path), &what);
-        // A label on a record names the record's entry here. pi leaves it out if it leaves the record out.
+        // A label of a record names the record's entry here. If pi leaves out the record, it leaves out the label too.
         let stored = self.stored();
         let on_record = |label: &Json| {
             stored
@@ -173,14 +173,14 @@ impl Turns {
         file_lines(&self.both.path).split_off(1)
     }
 
-    /// The id of a random entry of the file.
+    /// The id of a random entry of the file, or also of a record.
     fn any(&mut self, or_record: bool) -> String {
         let mut stored = self.stored();
         stored.retain(|e| or_record || !is_record(e));
         self.one_of(&stored)
     }
 
-    /// A message of the context at the daemon's leaf: the daemon refuses edits of other entries.
+    /// A message of the context at the daemon's leaf. The daemon refuses edits of other entries.
     fn message_of_the_context(&mut self) -> Option<String> {
         let ids = self.both.ok("get_context", json!({}))["entryIds"].clone();
         let ids = ids.as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Forks of the daemon open in pi, and the other way round, and both programs make the same fork.
+//! pi opens forks of the daemon, the daemon opens forks of pi, and both programs make the same fork.
 
 use super::pi::is_record;
 use super::*;
@@ -53,7 +53,7 @@ fn source() -> Option<Both> {
     Some(both)
 }
 
-/// Forks with the daemon; the fork's session id and file.
+/// Forks with the daemon; returns the session id and the file of the fork.
 #[track_caller]
 pub(super) fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
     let made = both.ok("fork_session", params);
@@ -86,8 +86,8 @@ fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
     there
 }
 
-/// Checks that forks of both programs agree, except for labels: pi gives label entries new ids, and orders
-/// them by when their targets were first labelled. Here they keep their ids and order.
+/// Checks that the forks of both programs are equal, except for labels. pi gives label entries new ids, and orders them
+/// by the first label of their targets. The daemon keeps their ids and order.
 #[track_caller]
 pub(super) fn assert_same_fork(here: &View, there: &View, what: &str) {
     let kept = |view: &View| {
@@ -117,7 +117,7 @@ fn above_labels(view: &View) -> Json {
     at
 }
 
-/// Forks at this entry with pi. None if the fork has no message yet, and so no file.
+/// Forks at this entry with pi. `None` if the fork has no message yet, and so no file.
 pub(super) fn fork_there(both: &mut Both, entry: &str) -> Option<PathBuf> {
     let m = both.pi.open(&both.path);
     let path = both.pi.ok(&m, "createBranchedSession", json!([entry]));

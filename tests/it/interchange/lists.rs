@@ -1,10 +1,10 @@
-//! The daemon and pi list the same last activity, name and message count.
+//! The daemon and pi list the same last activity, name and number of messages.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// Rows were ordered by the last entry of any kind, so no real session had the time that pi shows. The cases
-/// here are all the ways in which a message can lack a valid time.
+/// Rows were once ordered by the last entry of any kind, so no real session had the time that pi shows. The cases are
+/// all ways in which a message can lack a valid time.
 #[test]
 fn a_list_has_the_rows_that_pi_lists() {
     let Some(mut pi) = Pi::start() else {
@@ -80,7 +80,7 @@ fn a_list_has_the_rows_that_pi_lists() {
     assert_eq!(here, there);
 }
 
-/// pi looks for the sessions of a directory in the folder that is named after it, and goes on in the directory that the
+/// pi looks for the sessions of a directory in the folder named after it, and continues in the directory that the
 /// header names.
 #[test]
 fn pi_finds_its_sessions_after_their_project_has_moved() {

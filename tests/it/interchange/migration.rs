@@ -1,12 +1,12 @@
-//! Versions 1 and 2: either program migrates, and both read the same session, except for the ids that version
-//! 1 lacks. pi chooses random ids, the daemon derives them (session-file.md §2).
+//! Versions 1 and 2: either program migrates a file, and both read the same session, except for ids. Version 1 has no
+//! ids: pi chooses random ones, and the daemon derives them (session-file.md §2).
 
 use std::collections::HashMap;
 use std::fs;
 
 use super::*;
 
-/// Replaces all ids by the numbers of their entries.
+/// Replaces each id by the number of its entry.
 fn numbered(view: &View) -> View {
     let numbers: HashMap<&str, String> = (0..)
         .zip(&view.entries)
@@ -18,8 +18,8 @@ fn numbered(view: &View) -> View {
     };
     let mut entries = view.entries.clone();
     for (at, entry) in entries.iter_mut().enumerate() {
-        // A position that is not that of an earlier entry keeps nothing. pi then leaves out the required
-        // member; the daemon names the next entry it can, or the compaction itself.
+        // If the position is not the position of an earlier entry, nothing is kept. Then pi leaves out the required
+        // member, and the daemon names the next possible entry, or the compaction itself.
         let kept = &entry["firstKeptEntryId"];
         let earlier = view.entries[..at].iter().any(|e| e["id"] == *kept);
         if entry["type"] == "compaction" && !earlier {
@@ -130,7 +130,7 @@ fn compaction(index: Json) -> String {
 fn version_1_gets_the_same_chain_and_boundaries() {
     let Some(mut pi) = Pi::start() else { return };
     let hook = json!({"role": "hookMessage", "customType": "h", "content": "hook", "display": true, "timestamp": 1});
-    // The header, a line that does not parse, and a line after the compaction are counted as pi counts them.
+    // pi counts the header, a line that does not parse, and a line after the compaction. The daemon must do so too.
     for index in [
         json!(0),
         json!(1),

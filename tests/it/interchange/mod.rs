@@ -1,8 +1,8 @@
-//! Sessions go to pi's own SessionManager and back: entries, order, labels, name, context and leaf agree.
-//! session-file.md §1, §4 and §5, semantics.md §1.
+//! pi's own SessionManager reads sessions of the daemon, and the daemon reads sessions of pi. Entries, order, labels,
+//! name, context and leaf are equal. session-file.md §1, §4 and §5, semantics.md §1.
 //!
-//! `tests/interchange/install` installs pi. Without it these tests are skipped, unless TREELINED_INTERCHANGE
-//! is `required`.
+//! `tests/interchange/install` installs pi. Without pi these tests are skipped, or fail if TREELINED_INTERCHANGE is
+//! `required`.
 
 mod alternating;
 mod born;
@@ -30,7 +30,7 @@ struct Both {
 }
 
 impl Both {
-    /// Creates the session with the daemon. None where pi is not installed.
+    /// Creates the session with the daemon. `None` if pi is not installed.
     fn created_here() -> Option<Both> {
         let pi = Pi::start()?;
         let home = Home::new();
@@ -93,7 +93,7 @@ impl Both {
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
         let (here, diagnostics) = reopened(&mut self.reader, &self.path);
-        // pi's moves are in no file, so its bookkeeping after one stands beside the newest step.
+        // pi writes no moves into the file, so after a move its bookkeeping is beside the newest step.
         for found in diagnostics.as_array().unwrap() {
             assert_eq!(found["kind"], "leafBesideNewest", "{after}");
         }
@@ -103,7 +103,7 @@ impl Both {
         live
     }
 
-    /// As [`Both::agree`]; also checks that the open daemon has the same leaf.
+    /// Like [`Both::agree`]; also checks that the open daemon has the same leaf.
     #[track_caller]
     fn agree_on_the_leaf(&mut self, after: &str) {
         let live = self.agree(after);
@@ -112,7 +112,7 @@ impl Both {
     }
 }
 
-/// The session as a daemon reads it that reopens the file, without findings.
+/// The session as a daemon reads it that has just opened the file. There must be no diagnostics.
 #[track_caller]
 fn fresh(d: &mut Daemon, path: &Path) -> View {
     let (view, diagnostics) = reopened(d, path);
@@ -120,7 +120,7 @@ fn fresh(d: &mut Daemon, path: &Path) -> View {
     view
 }
 
-/// As [`fresh`], with the findings.
+/// Like [`fresh`], and also returns the diagnostics.
 #[track_caller]
 fn reopened(d: &mut Daemon, path: &Path) -> (View, Json) {
     let mut opened = d.ok("open_session", json!({"path": path, "mode": "read"}));

@@ -1,5 +1,5 @@
-//! pi's own SessionManager, driven through `tests/interchange/driver.mjs`, and a [`View`] of a session, by
-//! which it is compared with the daemon.
+//! pi's own SessionManager, which `tests/interchange/driver.mjs` runs, and the [`View`] of a session that is compared
+//! with the daemon's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -30,7 +30,7 @@ pub(super) struct Manager {
 }
 
 impl Pi {
-    /// None where `tests/interchange/install` has not been run.
+    /// `None` if `tests/interchange/install` was not run.
     #[track_caller]
     pub(super) fn start() -> Option<Pi> {
         let mut child = match start_driver() {
@@ -85,7 +85,7 @@ impl Pi {
         }
     }
 
-    /// Opens a file as pi resumes a session.
+    /// Opens a file in the same way as pi resumes a session.
     #[track_caller]
     pub(super) fn open(&mut self, path: &Path) -> Manager {
         self.make("open", json!([path]))
@@ -113,7 +113,7 @@ impl Pi {
         self.ask(json!({"dump": of.handle})).unwrap()
     }
 
-    /// The sessions of a working directory in this folder, as pi lists them.
+    /// The sessions of a working directory in this folder, in pi's order.
     #[track_caller]
     pub(super) fn list(&mut self, cwd: &str, folder: &Path) -> Json {
         self.ask(json!({"list": [cwd, folder]})).unwrap()
@@ -129,8 +129,8 @@ impl Pi {
         self.view_of_fork(path, &[])
     }
 
-    /// As [`Pi::view`], for a fork that pi made of these stored entries: its entries may name records that pi
-    /// left out.
+    /// Like [`Pi::view`], for a fork that pi has made of these stored entries. The fork may name records that pi left
+    /// out.
     #[track_caller]
     pub(super) fn view_of_fork(&mut self, path: &Path, source: &[Json]) -> View {
         let before = fs::read(path).unwrap();
@@ -141,7 +141,7 @@ impl Pi {
         view
     }
 
-    /// As [`Pi::view`], after moving to `leaf`.
+    /// Like [`Pi::view`], after a move to `leaf`.
     #[track_caller]
     pub(super) fn view_at(&mut self, path: &Path, leaf: Option<&str>) -> View {
         let manager = self.open(path);
@@ -162,7 +162,7 @@ fn start_driver() -> Result<Child, String> {
     if !bundle.is_file() {
         return Err(format!("no {}", bundle.display()));
     }
-    // Node is installed there only if the machine has none or one that is too old.
+    // This installation has Node only if the machine has no Node, or one that is too old.
     let own = installed.join("node/bin/node");
     let node = if own.is_file() { own } else { "node".into() };
     Command::new(&node)
@@ -187,17 +187,17 @@ pub(super) struct View {
     pub entries: Vec<Json>,
     pub leaf: Json,
     pub name: Json,
-    /// Target to label and the time it was given.
+    /// For each target, its label and the time of the label.
     pub labels: BTreeMap<String, (Json, Json)>,
-    /// The tree in depth-first pre-order. None where leaf records hide it: pi orders siblings by time, and an
-    /// entry below a record is not their sibling in pi but is one here.
+    /// The tree in depth-first pre-order. `None` if leaf records would change it: pi orders siblings by time, and an
+    /// entry below a record is a sibling here but not in pi.
     pub order: Option<Vec<String>>,
     pub context: Json,
     pub llm: Json,
 }
 
 impl View {
-    /// An open session as the daemon sees it.
+    /// The state of an open session in the daemon.
     #[track_caller]
     pub(super) fn of_daemon(d: &mut Daemon, session: &str) -> View {
         let of = |more: Json| {
@@ -239,7 +239,7 @@ impl View {
         }
     }
 
-    /// A session as pi sees it, without leaf records and with references to them resolved (session-file.md §4).
+    /// The state of a session in pi, without leaf records and with references to them resolved (session-file.md §4).
     #[track_caller]
     fn of_pi(dump: &Json, source: &[Json]) -> View {
         let stored = dump["entries"].as_array().unwrap();
@@ -260,21 +260,21 @@ impl View {
             .collect::<BTreeMap<_, _>>()
         };
         let mut labels = by_target(&dump["labels"]);
-        // pi may label a record. Here the label names the entry of the record, so the last label wins.
+        // pi may label a record. Here the label belongs to the entry of the record, so the last label wins.
         if stored
             .iter()
             .any(|e| e["type"] == "label" && records.is_record(&e["targetId"]))
         {
             labels = latest_labels(&entries);
         }
-        // pi shows a label as stored. Here it is normalized, and a blank one is none.
+        // pi shows a label as it is stored. The daemon normalizes it, and a blank one is no label.
         labels.retain(|_, (label, _)| {
             *label = shown_name(label);
             !label.is_null()
         });
         let mut context = dump["context"].clone();
         for message in context["messages"].as_array_mut().unwrap() {
-            // pi takes it from the entry as stored.
+            // pi takes this member from the stored entry.
             if message["role"] == "branchSummary" {
                 message["fromId"] = records.left(&message["fromId"]);
             }
@@ -319,7 +319,7 @@ impl View {
     }
 }
 
-/// Messages with one result for each call, as the daemon pairs them. Pi leaves that to its providers.
+/// The messages with one result for each call, as the daemon pairs them. pi leaves this to its providers.
 fn paired(messages: &Json) -> Vec<Json> {
     let mut paired = Vec::new();
     let mut open: Vec<Json> = Vec::new();
@@ -361,7 +361,7 @@ pub(super) fn is_record(entry: &Json) -> bool {
     entry["type"] == "custom" && records.contains(&entry["customType"])
 }
 
-/// The parents of the records, and of all stored entries. Simple on purpose.
+/// The parents of the records, and the parents of all stored entries.
 struct Records(HashMap<String, Json>, HashMap<String, Json>);
 
 impl Records {
@@ -391,7 +391,7 @@ impl Records {
         }
     }
 
-    /// The next entry on the path from the root to `below` that is not a record.
+    /// The first entry from `id` on, on the path from the root to `below`, that is not a record.
     fn boundary(&self, id: &Json, below: &Json) -> Json {
         if !self.is_record(id) {
             return id.clone();

@@ -1,5 +1,5 @@
-//! Sessions written by one program and opened by the other, compared after every step: every type of entry,
-//! every kind of move.
+//! Sessions that one program writes and the other opens, compared after every step: every type of entry, and every kind
+//! of move.
 
 use super::*;
 
@@ -78,7 +78,7 @@ fn label_and_edit(both: &mut Both) {
     }
 }
 
-/// Moves the leaf in every way. Each move leaves a record, at which pi resumes.
+/// Moves the leaf in every way. Each move leaves a record, and pi resumes at the record.
 fn move_the_leaf(both: &mut Both) {
     both.ok("set_leaf", json!({"leafId": "a1"}));
     both.agree_on_the_leaf("set_leaf");
@@ -142,7 +142,8 @@ fn move_the_leaf(both: &mut Both) {
     both.agree_on_the_leaf("an append at the root");
 }
 
-/// Compacts: from a message, a label, a name, the entry itself, and off the path. Then appends summaries.
+/// Compacts, and keeps from a message, a label, a name, the compaction itself, and an entry off the path. Then it
+/// appends summaries.
 fn compact_and_summarize(both: &mut Both) {
     both.ok("set_leaf", json!({"leafId": "a2"}));
     both.append(
@@ -198,7 +199,7 @@ fn a_session_written_by_pi_opens_here_at_the_same_place() {
     );
 }
 
-/// pi calls a method that appends, and both see the same. Returns the id of the new entry.
+/// Calls a method of pi that appends, and checks that both programs see the same. Returns the id of the new entry.
 #[track_caller]
 fn step(both: &mut Both, m: &Manager, method: &str, args: Json) -> String {
     let what = format!("{method} {args}");
@@ -210,7 +211,7 @@ fn step(both: &mut Both, m: &Manager, method: &str, args: Json) -> String {
         .to_owned()
 }
 
-/// Ids of entries that later ones name.
+/// The ids of entries that later entries name.
 struct Named {
     note: String,
     u1: String,
@@ -279,7 +280,7 @@ fn messages_by_pi(b: &mut Both, m: &Manager) -> Named {
     }
 }
 
-/// Labels, edits, compactions and branches.
+/// Labels, edits, compactions and branches by pi.
 fn changes_by_pi(b: &mut Both, m: &Manager, named: Named) {
     let Named {
         note,
@@ -318,7 +319,7 @@ fn changes_by_pi(b: &mut Both, m: &Manager, named: Named) {
     let u2 = step(b, m, "appendMessage", json!([user("two")]));
     step(b, m, "appendCompaction", json!(["sum2", null, 11]));
     step(b, m, "appendMessage", json!([assistant("A3")]));
-    // pi forgets its own moves when it restarts, but not the entries it appends after them.
+    // When pi restarts it forgets its own moves, but not the entries that it has appended after them.
     step(b, m, "branch", json!([a1]));
     step(b, m, "appendMessage", json!([user("a branch")]));
     step(
@@ -406,7 +407,7 @@ fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     both.agree("a message below the empty position");
     assert_eq!(both.live.entry(&root)["parentId"], json!(null));
 
-    // A record below a record: the chain is followed to its end.
+    // A record below a record is resolved through all records above it.
     let (m, record) = record_at(&mut both, Some("u1"));
     let below = both.pi.id(
         &m,
@@ -421,8 +422,8 @@ fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     assert_ne!(below, record);
 }
 
-/// Both programs skip a line that a crash cut off, whichever writes next: pi ends the line when it opens the
-/// file, the daemon before its next line.
+/// Both programs skip a line that a crash cut off, whichever writes next. pi ends the line when it opens the file, the
+/// daemon before it writes the next line.
 #[test]
 fn both_continue_a_file_after_a_torn_line() {
     let Some(mut pi) = Pi::start() else { return };
@@ -452,8 +453,8 @@ fn both_continue_a_file_after_a_torn_line() {
     assert_eq!(there.leaf, "u2");
 }
 
-/// Records of branches are entries below the leaf to pi, which goes on at the same place. An entry that it adds below
-/// an archived branch brings that branch back.
+/// For pi, the records of branches are entries below the leaf, so it continues at the same position. An entry that pi
+/// adds below an archived branch brings the branch back.
 #[test]
 fn records_of_branches_move_pi_nowhere() {
     let Some(mut both) = Both::created_here() else {
@@ -486,7 +487,7 @@ fn records_of_branches_move_pi_nowhere() {
     both.agree("brought back");
 }
 
-/// Branches that grow in the background: pi goes on where it was, whoever wrote last.
+/// Branches that grow in the background: pi continues where it was, whichever program wrote last.
 #[test]
 fn background_branches_move_pi_nowhere() {
     let Some(mut both) = Both::created_here() else {
@@ -511,7 +512,7 @@ fn background_branches_move_pi_nowhere() {
     let again = both.pi.id(&m, "appendMessage", json!([user("on")]));
     both.agree("pi goes on");
     assert_eq!(both.live.entry(&again)["parentId"], json!(said));
-    // pi goes to the branch and appends a message there, which is a step.
+    // pi moves to the branch and appends a message there, which is a step.
     both.pi.ok(&m, "branch", json!(["b2"]));
     let there = both
         .pi

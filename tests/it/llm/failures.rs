@@ -1,4 +1,4 @@
-//! Responses that are not summaries: refused, cut, endless, or invalid; retries, and keys in a provider's
+//! Responses that are not summaries: refused, cut, endless or invalid. Also retries, and keys in a provider's
 //! responses.
 
 use super::*;
@@ -126,7 +126,7 @@ fn a_stream_cut_at_any_byte_is_a_failure_or_the_whole_text() {
         for with_length in [true, false] {
             let response = stream_response(&events, with_length);
             let length = response.len();
-            // The last cut is after the end.
+            // The last of the cuts is after the end, so it cuts nothing.
             let server = Server::start(move |number, stream| {
                 let _ = stream.write_all(&response[..(number * stride).min(length)]);
             });
@@ -203,7 +203,7 @@ fn temporary_failures_are_retried_a_few_times() {
     assert_eq!(server.count(), 1, "asking again would not help");
 }
 
-/// A `Retry-After` too large to parse was ignored: the daemon asked again half a second later.
+/// A `Retry-After` that was too large to parse was once ignored, and the daemon retried half a second later.
 #[test]
 fn a_retry_after_too_large_to_parse_is_not_ignored() {
     for after in ["99999999999999999999", "Fri, 31 Dec 99999 23:59:59 GMT"] {

@@ -23,8 +23,8 @@ const KEY: &str = "sk-canary-0123456789";
 
 const TEXT: &str = "## Goal\nwhät was ünderstood\n\n## Next Steps\n1. end";
 
-/// A configuration with a provider `prov` at `port`, whose models the conversation uses, and timeouts that no
-/// busy machine reaches.
+/// A configuration with a provider `prov` at `port`, whose models the conversation uses. Its timeouts are longer than
+/// any request takes on a busy machine.
 fn configured(api: &str, port: u16, more: &str) -> String {
     timed(api, port, (60_000, 60_000), more)
 }

@@ -94,7 +94,7 @@ fn a_compaction_records_the_usage_of_both_summaries_and_reports_progress() {
     assert_eq!(entry["usage"]["input"], 20);
     assert_eq!(entry["usage"]["output"], 40);
     assert_eq!(entry["summary"].as_str().unwrap().matches(TEXT).count(), 2);
-    // Progress only grows, over both summaries.
+    // The progress never decreases, over both summaries.
     let mut before = 0.0;
     for progress in d.received("progress") {
         assert_eq!(progress["token"], id);
@@ -110,8 +110,8 @@ fn a_compaction_records_the_usage_of_both_summaries_and_reports_progress() {
     }
 }
 
-/// The daemon used a proxy to reach a server on this machine, which a proxy cannot reach, and the proxy
-/// received the conversation.
+/// The daemon once used a proxy for a server on this machine. A proxy cannot reach this server, and it got the
+/// conversation.
 #[test]
 fn a_server_on_this_machine_is_reached_without_the_proxy_and_others_through_it() {
     let proxy = Server::says(stream_response(&openai_events(TEXT, "stop"), true));
@@ -141,7 +141,7 @@ fn a_server_on_this_machine_is_reached_without_the_proxy_and_others_through_it()
     assert!(head.starts_with("POST http://model.invalid:"), "{head}");
 }
 
-/// The path of the API was appended to the query.
+/// The path of the API was once appended to the query of the URL.
 #[test]
 fn the_query_of_a_base_url_is_kept() {
     let server = Server::says(stream_response(&openai_events(TEXT, "stop"), true));
@@ -201,6 +201,6 @@ fn the_conversation_is_cut_to_the_models_window() {
     succeeds(&mut d);
     let request = server.requests.recv().unwrap();
     let prompt = request.body["messages"][1]["content"].as_str().unwrap();
-    // 20,000 - 16,384 = 3,616 tokens: three messages of 1,001.
+    // The budget is 20,000 - 16,384 = 3,616 tokens, which is three messages of 1,001 tokens.
     assert!(prompt.contains("7:x") && !prompt.contains("6:x"));
 }

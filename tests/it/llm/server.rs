@@ -1,4 +1,4 @@
-//! A server in the role of a model provider, and its responses.
+//! A stand-in for a model provider, and its responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::thread;
 
 use crate::harness::*;
 
-/// A request as received.
+/// A request that the server has received.
 pub(super) struct Request {
     /// The line `POST /path HTTP/1.1` and the headers.
     pub(super) head: String,
     pub(super) body: Json,
 }
 
-/// A server that reads a request from each connection and passes the connection to `serve`.
+/// A server that reads a request from each connection, and then gives the connection to `serve`.
 pub(super) struct Server {
     pub(super) port: u16,
     pub(super) requests: Receiver<Request>,
@@ -86,7 +86,7 @@ pub(super) fn read_request(stream: &mut TcpStream) -> Option<Request> {
     Some(Request { head, body })
 }
 
-/// A stream with its length, so that a cut is noticed, or without a length.
+/// A stream of events. With its length a client notices if it is cut.
 pub(super) fn stream_response(body: &str, with_length: bool) -> Vec<u8> {
     let length = match with_length {
         true => format!("content-length: {}\r\n", body.len()),

@@ -50,8 +50,8 @@ fn an_abort_takes_100_ms_and_closes_the_connection() {
     }
 }
 
-/// Aborts while the daemon waits for a server that has sent these bytes. Returns the time until the request
-/// is answered and the connection closed.
+/// Aborts a request after the server has sent these bytes. Returns the time until the daemon has answered the request
+/// and closed the connection to the server.
 fn abort_takes(said: Vec<u8>) -> Duration {
     let (tell, closed) = channel();
     let has_text = !said.is_empty();

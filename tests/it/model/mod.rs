@@ -1,8 +1,8 @@
-//! Random operations on one session, compared with a simple model in memory: appends, branches, labels,
-//! moves, navigations, undo and redo, forks, reopenings, and another program that appends to the file.
-//! session-file.md §2–§5, protocol.md §3 and §4.
+//! Random operations on one session, compared with a simple model in memory: appends, branches, labels, moves,
+//! navigations, undo and redo, forks, reopenings, and appends of another program to the file. session-file.md §2–§5,
+//! protocol.md §3 and §4.
 //!
-//! A failing run prints its seed; `TREELINED_TEST_SEED=n` repeats it.
+//! A failing run prints its seed. `TREELINED_TEST_SEED=n` repeats the run.
 
 mod naive;
 
@@ -178,7 +178,7 @@ impl Run {
     fn move_leaf(&mut self) {
         let null = self.random.below(10) == 0;
         let target = (!null).then(|| self.any_entry());
-        // The model does not say whether a move over labels alone is a move.
+        // The model does not define whether a change of the leaf across labels alone is a move.
         if target != self.model.leaf
             && self.model.place(target.as_deref()) == self.model.place(self.model.leaf.as_deref())
         {
@@ -281,7 +281,7 @@ impl Run {
         }
     }
 
-    /// Another program treats the last line as the leaf, even a record, and appends below it.
+    /// Another program takes the last line for the leaf, even a record, and appends below it.
     fn foreign_append(&mut self) {
         let last = file_lines(&self.path).pop().unwrap()["id"]
             .as_str()

@@ -17,12 +17,12 @@ pub(super) struct Entry {
     pub(super) what: Body,
 }
 
-/// A session as the documents describe it.
+/// The state of a session, as the documents define it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) entries: Vec<Entry>,
     pub(super) leaf: Option<Id>,
-    /// The leaf that the last line of the file gives; a reopening and another program continue there.
+    /// The leaf that the last line of the file gives. A reopened session and another program continue there.
     pub(super) file_leaf: Option<Id>,
     pub(super) undo: Vec<Option<Id>>,
     pub(super) redo: Vec<Option<Id>>,
@@ -46,7 +46,7 @@ impl Model {
         self.file_leaf = Some(id.to_owned());
     }
 
-    /// An append of the daemon: the leaf follows.
+    /// Appends an entry as the daemon does: the leaf becomes the entry.
     pub(super) fn append(&mut self, id: &str, parent: Option<Id>, what: Body) {
         self.add(id, parent, what);
         self.leaf = Some(id.to_owned());
@@ -64,7 +64,7 @@ impl Model {
         path
     }
 
-    /// The entry at or above `at` that is neither a label nor a name.
+    /// The nearest entry, from `at` upwards, that is neither a label nor a name.
     pub(super) fn place(&self, at: Option<&str>) -> Option<Id> {
         let mut at = at;
         while let Some(id) = at {

@@ -1,4 +1,4 @@
-//! Navigations that are aborted or cancelled, or that find the session changed by other requests.
+//! Navigations that are aborted or cancelled, or during which other requests change the session.
 
 use super::*;
 
@@ -72,8 +72,7 @@ fn cancelling_a_request_that_does_not_run_is_ignored() {
     );
 }
 
-/// A cancel or abort that came while a navigation was queued was answered with an error, or missed the
-/// navigation.
+/// A cancel or abort of a queued navigation was once answered with an error, or had no effect on the navigation.
 #[test]
 fn a_queued_navigation_can_be_cancelled_and_aborted() {
     for (method, params) in [
@@ -208,7 +207,7 @@ fn bookkeeping_appended_meanwhile_does_not_fail_a_navigation() {
     let (id, event) = ask(&mut d, json!({"targetId": "a1"}));
     d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
     d.ok("set_session_name", json!({"name": "n"}));
-    // The client that is asked saves its state: this failed the move once.
+    // The client that is asked saves its state. This once made the move fail.
     let entries = json!({"entries": [{"type": "custom", "customType": "todo.state"}]});
     let left = d.ok("append_entries", entries)["leafId"].clone();
     d.answer(&event, json!({}));
@@ -248,7 +247,7 @@ fn a_waiting_navigation_does_not_block_other_sessions() {
     assert_eq!(d.notification("session_tree")["sessionId"], first);
 }
 
-/// The daemon looked for an abort before the hook ran but not after it, and committed the hook's summary.
+/// The daemon once checked for an abort before the hook ran but not after it, and committed the hook's summary.
 #[test]
 fn an_abort_sent_before_the_answer_commits_nothing() {
     let mut d = Daemon::quiet();
@@ -262,7 +261,7 @@ fn an_abort_sent_before_the_answer_commits_nothing() {
         json!({"targetId": "a1", "summarize": true}),
     );
     let event = d.notification("session_before_tree");
-    // Abort and answer come in one write. In either order nothing may be committed after the abort.
+    // The abort and the answer are one write. In either order, the daemon must commit nothing after the abort.
     let (abort, answer) = (json!("abort"), json!("answer"));
     d.send_together(&[
         (abort.clone(), "abort_navigation", json!({})),
@@ -282,8 +281,8 @@ fn an_abort_sent_before_the_answer_commits_nothing() {
     assert_eq!(file_lines(&path).len(), 4);
 }
 
-/// The close looked for a running navigation before the earlier one had begun and closed the session, so the
-/// navigation failed with `sessionNotFound`.
+/// A close once found no running navigation, since the earlier one had not begun, and closed the session. The
+/// navigation then failed with `sessionNotFound`.
 #[test]
 fn a_close_right_behind_a_navigation_aborts_it() {
     for _ in 0..10 {

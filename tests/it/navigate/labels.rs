@@ -1,5 +1,5 @@
-//! The label that a navigation gives: which entry it names, where it is appended, and how it is normalized.
-//! Also the summaries that `branch` appends.
+//! The label that a navigation adds: which entry it names, where it is appended, and how it is normalized. Also the
+//! summaries that `branch` appends.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_label_is_set_on_the_summary_or_else_on_the_target() {
     );
 }
 
-/// The label of a navigation to the leaf itself was lost without an error.
+/// The label of a navigation to the leaf itself was once lost without an error.
 #[test]
 fn a_label_for_a_navigation_to_the_leaf_is_appended_at_the_leaf() {
     let mut d = Daemon::start();
@@ -60,7 +60,7 @@ fn a_label_for_a_navigation_to_the_leaf_is_appended_at_the_leaf() {
     }
     for (params, target) in [
         (json!({"targetId": "a3", "label": " here\r\n"}), "a3"),
-        // The label of the first round is between the target and the leaf.
+        // The label of the first round is an entry between the target and the leaf.
         (
             json!({"targetId": "a3", "label": "here", "summarize": true}),
             "a3",
@@ -107,10 +107,10 @@ fn a_label_for_a_navigation_to_the_leaf_is_appended_at_the_leaf() {
     let result = d.ok("pop", json!({"entryId": "a3", "label": "x"}));
     assert_eq!(result["labelEntry"]["targetId"], "a3");
     d.notification("entries_appended");
-    // No question and no `session_tree`: the harness would fail on them.
+    // No question and no `session_tree` is sent: the harness would fail.
 }
 
-/// A label was stored as typed, and `get_tree` drew its line breaks.
+/// A label was once stored as it was typed, and `get_tree` drew its line breaks.
 #[test]
 fn a_label_of_a_navigation_is_one_trimmed_line_and_blank_is_none() {
     let mut d = asked();
@@ -153,8 +153,8 @@ fn a_label_of_a_navigation_to_a_user_message_names_that_message() {
     );
 }
 
-/// `branch` could not append a summary before the first entry, and it was not documented whether it appends
-/// one at the leaf itself.
+/// `branch` could once not append a summary before the first entry, and no document said whether it appends one at the
+/// leaf itself.
 #[test]
 fn branch_leaves_a_summary_at_the_root_and_at_the_leaf() {
     let mut d = unasked();

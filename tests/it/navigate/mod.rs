@@ -1,4 +1,4 @@
-//! `navigate_tree` and the question it asks: its steps, the client's answers, aborts, and what the daemon
+//! `navigate_tree` and its question: the steps of a navigation, the client's answers, aborts, and what the daemon
 //! writes and announces. protocol.md §4, §5 and §7.
 
 mod abort;
@@ -12,7 +12,7 @@ use crate::harness::*;
 
 const CONVERSATION: [&str; 6] = ["u1", "a1", "u2", "a2", "u3", "a3"];
 
-/// No client answers, so no navigation waits.
+/// A daemon without a client that answers, so that no navigation waits.
 fn unasked() -> Daemon {
     let mut d = Daemon::quiet();
     d.create();
@@ -20,7 +20,7 @@ fn unasked() -> Daemon {
     d
 }
 
-/// A client that answers. Every notification except those of appends must be claimed.
+/// A daemon with a client that answers. Every notification except those of appends must be claimed.
 fn asked_with(args: &[&str]) -> Daemon {
     let mut d = Daemon::start_with(args, &[]);
     for name in ["session_opened", "session_closed", "entries_appended"] {
@@ -40,7 +40,7 @@ fn lines(d: &Daemon) -> Vec<Json> {
     file_lines(&d.home.only_file())
 }
 
-/// Starts a navigation and returns its request id and the question.
+/// Starts a navigation. Returns the id of its request and the question.
 #[track_caller]
 fn ask(d: &mut Daemon, params: Json) -> (Json, Json) {
     let id = d.send("navigate_tree", params);
@@ -48,7 +48,7 @@ fn ask(d: &mut Daemon, params: Json) -> (Json, Json) {
     (id, event)
 }
 
-/// Checks that the navigation ended with this reason and changed neither the leaf nor the file.
+/// Checks that the navigation was cancelled for this reason, and that it changed neither the leaf nor the file.
 #[track_caller]
 fn left_alone(d: &mut Daemon, id: &Json, reason: &str) {
     let result = d.response(id).expect("not an error");

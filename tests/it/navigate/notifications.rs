@@ -1,4 +1,4 @@
-//! The order of a navigation's notifications, and that they follow the write.
+//! The notifications of a navigation have a fixed order and come after the write.
 
 use std::fs;
 

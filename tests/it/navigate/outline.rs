@@ -1,5 +1,5 @@
-//! Summaries of the built-in `outline` summarizer: where they are appended, what they hold, and when none is
-//! needed.
+//! Summaries of the built-in `outline` summarizer: where they are appended, what they contain, and when none is
+//! written.
 
 use super::*;
 

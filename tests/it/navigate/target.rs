@@ -92,7 +92,7 @@ fn a_navigation_to_the_leaf_changes_nothing() {
         );
         assert_eq!(result["cancelled"], false, "{result}");
         assert_eq!(result["reason"], "alreadyThere", "{result}");
-        // The second time, a label and a name are between the target and the leaf.
+        // In the second round a label and a name are between the target and the leaf.
         d.ignore("session_info_changed");
         d.ok(
             "append_label",
@@ -107,7 +107,7 @@ fn a_navigation_to_the_leaf_changes_nothing() {
             .count(),
         0
     );
-    // No events: the harness would fail on them.
+    // No events are sent: the harness would fail.
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_summary_without_summarizer_and_client_is_refused_at_once() {
     );
     assert_eq!(d.leaf(), "a3");
     assert_eq!(lines(&d).len(), 7);
-    // No `session_before_tree`: the harness would fail on it.
+    // No `session_before_tree` is sent: the harness would fail.
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn the_preparation_describes_the_abandoned_branch() {
     assert_eq!(d.response(&id).unwrap()["reason"], "cancelledByClient");
 }
 
-// Clients offered "Summarize" where nobody could, and the person met an error.
+// Clients once offered "Summarize" where no summarizer was configured, and the person got an error.
 #[test]
 fn a_dry_run_says_whether_a_summary_can_be_had() {
     let none = ["--summarizer", "none"];

@@ -1,4 +1,4 @@
-//! The blocks of entries, and what the tree adds to them.
+//! The blocks of entries, and the members that the tree adds to them.
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn summaries_name_the_entries_that_they_replace() {
     assert_eq!(summary[0]["replaced"], ends("b1", "b2"), "{summary}");
     assert_eq!(summary[0]["html"], "<p><em>S</em></p>");
     assert_eq!(blocks(&mut d, "k1")[0]["replaced"], ends("u1", "u2"));
-    // Without an entry that stays, everything above the compaction is replaced.
+    // If a compaction keeps no entry, it replaces all entries above it.
     assert_eq!(blocks(&mut d, "k2")[0]["replaced"], ends("u1", "k1"));
     assert_eq!(blocks(&mut d, "s2")[0].get("replaced"), None);
 }
@@ -88,7 +88,7 @@ fn a_custom_message_begins_with_the_text_of_its_renderer() {
     );
 }
 
-/// Damage that the tree reports keeps its entry readable, and rendering it must not fail the others.
+/// An entry with damage that the tree reports stays readable, and rendering it must not make the others fail.
 #[test]
 fn damaged_and_unknown_entries_are_rendered() {
     let log = Log::new("s1")

@@ -19,7 +19,7 @@ fn a_call_has_its_result_from_the_path_below() {
         .message("a1", "u1", called(calls))
         .message("r1", "a1", tool_result("l", "bash", "out", true))
         .label("l1", "r1", "r1", json!("x"))
-        // An agent that calls again before the first result is there.
+        // An agent makes another call before the first result is there.
         .message(
             "a2",
             "l1",
@@ -89,7 +89,7 @@ fn of_several_results_that_on_the_path_counts() {
     d.err_kind("render_entries", unknown, "entryNotFound");
 }
 
-/// A result can be far from its call in the file, and its id after its content.
+/// In the file, a result can be far from its call, and its id can come after its content.
 #[test]
 fn the_result_is_found_wherever_the_line_names_its_call() {
     let content = "x".repeat(100_000);

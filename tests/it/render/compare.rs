@@ -1,4 +1,4 @@
-//! `compare_branches`, and the parts of a session that `get_stats` counts.
+//! `compare_branches`, and the sums of `get_stats` for parts of a session.
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn stats_count_the_session_a_path_or_a_part_of_it() {
     assert_eq!(input(json!({"leafId": "a2", "since": "a1"})), (10, 1));
     assert_eq!(input(json!({"leafId": "a2", "since": "a2"})), (0, 0));
     assert_eq!(input(json!({"leafId": null})), (0, 0));
-    // The sums of the session are kept, and those of a path do not touch them.
+    // The sums of the session are cached, and the sums of a path do not change them.
     assert_eq!(input(json!({})), (111, 3));
     d.err_kind(
         "get_stats",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A session of this many messages of the user, one below the other.
+/// A session with this number of user messages, each below the one before.
 fn long(entries: usize) -> Log {
     let mut log = Log::new("s1");
     for at in 0..entries {
@@ -73,7 +73,7 @@ fn a_page_ends_between_entries_and_the_rest_follows() {
     d.err_kind("render_entries", little, "invalidParams");
 }
 
-/// One entry over the limit was followed by entries that no page had.
+/// Entries after an entry above the limit were once on no page.
 #[test]
 fn entries_over_the_limit_are_cut_and_the_next_ones_follow() {
     let big = "x\n".repeat(100_000);
@@ -100,11 +100,11 @@ fn entries_over_the_limit_are_cut_and_the_next_ones_follow() {
         json!({"entryIds": ["r2", "u1"], "maxBytes": 8192}),
     );
     assert!(page["entries"][0]["blocks"][0]["truncated"].is_u64());
-    // The rest is enough for a short entry.
+    // The remaining space is enough for a short entry.
     assert_eq!(page["entries"][1]["blocks"][0]["html"], "<p>end</p>");
 }
 
-/// A response must fit into the frame of a client that takes short ones.
+/// A response must fit into the frames of a client that accepts only short frames.
 #[test]
 fn an_answer_fits_into_the_frame_of_the_client() {
     let home = Home::new();

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::harness::*;
 
-/// Checks that a new process opens the file at this entry and reports nothing.
+/// Checks that a new process opens the file at this entry, without diagnostics.
 #[track_caller]
 fn opens_silently(d: Daemon, path: &Path, leaf_id: &str) {
     let home = d.stop();
@@ -19,7 +19,7 @@ fn opens_silently(d: Daemon, path: &Path, leaf_id: &str) {
     assert_eq!(opened["diagnostics"], json!([]));
 }
 
-/// A state entry of a plugin, at the leaf.
+/// Appends a state entry of a plugin at the leaf.
 #[track_caller]
 fn state(d: &mut Daemon, id: &str) {
     let entry =
@@ -27,7 +27,7 @@ fn state(d: &mut Daemon, id: &str) {
     d.ok("append_entries", json!({"entries": [entry]}));
 }
 
-/// A state entry that another program appends without a lock.
+/// Appends a state entry as another program does, without a lock.
 fn foreign_state(path: &std::path::Path, id: &str, parent: &str) {
     let members = json!({"customType": "todo.state", "data": {}});
     foreign_append(path, &entry_line(7, "custom", id, parent, members));
@@ -186,7 +186,7 @@ fn undo_passes_over_positions_with_the_step_of_the_leaf() {
     d.set_leaf(Some("a1"));
     d.set_leaf(Some("s1"));
     d.set_leaf(Some("a2"));
-    // On the stack are now s1, a1 and s1; the last one has the step of the leaf.
+    // The undo stack is now s1, a1, s1. The last s1 belongs to the same step as the leaf.
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "a1");
     assert_eq!(d.ok("redo_navigation", json!({}))["newLeafId"], "a2");
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "a1");
@@ -211,7 +211,7 @@ fn bookkeeping_makes_no_branch_and_no_tip() {
     assert_eq!(only["lastActivity"], d.entry("a2")["timestamp"]);
     assert_eq!(only["isActive"], true);
 
-    // A branch below a state entry forks at the step above it.
+    // A branch below a state entry forks at the nearest step above it.
     d.below(Some("f2"), "u3");
     let branches = d.ok("list_branches", json!({}))["branches"].clone();
     let forks: Vec<&Json> = branches
@@ -290,8 +290,8 @@ fn a_stale_writers_bookkeeping_is_reported() {
     opens_silently(d, &path, "a2");
 }
 
-/// A label of a daemon at the newest step ended with a record of the stale place, or of the newest step before the
-/// stale entry came: either silenced the report.
+/// After a daemon had written a label at the newest step, its last line was once a record of the stale position, or of
+/// the newest step before the stale entry. Both prevented the diagnostic.
 #[test]
 fn a_kept_place_does_not_silence_the_report() {
     for is_stale_first in [true, false] {

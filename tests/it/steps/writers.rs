@@ -1,4 +1,4 @@
-//! Two daemons and a program that takes no lock, in every combination and order; and daemons that are killed.
+//! Two daemons and a program without a lock write in every combination and order. Some daemons are killed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,7 +57,7 @@ impl Naive {
         self.path(at).into_iter().find(|at| self.is_step(*at))
     }
 
-    /// Where the file opens.
+    /// The line at which the file opens.
     fn opens_at(&self) -> Option<usize> {
         let last = self.lines.len() - 1;
         match self.is_record(last) {
@@ -66,7 +66,7 @@ impl Naive {
         }
     }
 
-    /// The id of the newest step, if the file opens beside it.
+    /// The id of the newest step, if the file opens elsewhere.
     fn beside(&self) -> Option<&str> {
         let newest = (0..self.lines.len())
             .rev()
@@ -78,11 +78,11 @@ impl Naive {
     }
 }
 
-/// A daemon, and what it must know about its leaf.
+/// A daemon, and the leaf that it must have.
 struct Client {
     d: Daemon,
     name: &'static str,
-    /// The lines of the file when the leaf came to its step.
+    /// The number of lines in the file when the leaf moved to its present step.
     since: usize,
     own: Vec<std::ops::Range<usize>>,
 }
@@ -123,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Whether `expectedLeafId` fails, as the leaf is known: others have appended below its step.
+    /// Whether `expectedLeafId` fails for the known leaf, since others have appended below its step.
     fn expects_conflict(&self, naive: &Naive, leaf: Option<usize>) -> bool {
         let step = naive.step(leaf).unwrap();
         let is_own = |at: usize| self.own.iter().any(|own| own.contains(&at));
@@ -160,7 +160,7 @@ impl Client {
     }
 }
 
-/// The stale writer continues at `a1`, as a program that has read the file long ago.
+/// Writes like a stale program: it has read the file long ago, and continues at `a1`.
 fn write_stale(act: Act, path: &Path) {
     match act {
         Act::Step => foreign_append(
@@ -240,7 +240,7 @@ fn two_clients_and_a_stale_writer_agree_with_the_rules_in_every_combination() {
     assert!(reported > 50, "{reported} of {number}");
 }
 
-/// A daemon that was killed after its bookkeeping left a file that opened at its old branch.
+/// A daemon that was killed after it wrote bookkeeping once left a file that opened at the daemon's old branch.
 #[test]
 fn a_kill_between_two_calls_leaves_the_file_at_its_newest_step() {
     let mut random = seeded_random(26);

@@ -1,12 +1,12 @@
-//! Clients that do not read: the daemon stops reading requests, keeps within its limits, and still accepts
-//! answers to its questions.
+//! Clients that do not read. The daemon stops reading requests, keeps within its limits, and still accepts answers to
+//! its questions.
 
 use std::fs::{self, File};
 use std::time::Duration;
 
 use crate::harness::*;
 
-/// A session with one large entry, so that a few answers fill any pipe.
+/// Makes a session with one large entry, so that a few answers fill any pipe.
 fn with_a_large_entry(d: &mut Daemon) {
     d.create();
     d.user("big", &"y".repeat(40_000));
@@ -32,8 +32,8 @@ fn a_client_that_stops_reading_receives_every_answer_later() {
     }
 }
 
-/// On a busy machine the daemon read all requests before it executed the first: nothing was over the limit yet, and none
-/// was refused. The later requests are sent once the answers to the first ones fill the queue.
+/// On a busy machine the daemon may read all requests before it runs the first. Then no limit is reached, and no
+/// request is refused. So the later requests are sent after the answers to the first ones fill the queue.
 #[test]
 fn a_stalled_client_can_answer_an_open_question() {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);
@@ -94,7 +94,7 @@ fn a_stalled_client_can_answer_an_open_question() {
     );
 }
 
-/// A question that opened while the reader was paused did not resume the reader: an abort in the pipe was not
+/// A question that opened while the reader was paused once did not resume the reader. An abort in the pipe was not
 /// read, and the navigation proceeded after its timeout.
 #[test]
 fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
@@ -110,7 +110,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     let other = d.ok("create_session", json!({}))["session"]["sessionId"].clone();
     let big = json!({"sessionId": other, "message": user(&"y".repeat(40_000)), "entryId": "big"});
     d.ok("append_message", big);
-    // The navigation is queued after an append that another process blocks.
+    // The navigation waits for an append, which another process blocks.
     let holder = File::open(&path).unwrap();
     holder.lock().unwrap();
     let append = d.send(
@@ -131,7 +131,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     );
     std::thread::sleep(Duration::from_millis(500));
     holder.unlock().unwrap();
-    // Long after the timeout of the question.
+    // This is long after the timeout of the question.
     std::thread::sleep(Duration::from_millis(2500));
     d.read_on();
     d.response(&append).unwrap();
@@ -143,7 +143,7 @@ fn a_question_that_opens_while_the_reader_is_paused_resumes_it() {
     }
 }
 
-/// Checks that a request succeeded or was refused as overload.
+/// Checks that a request succeeded, or was refused with the error for overload.
 #[track_caller]
 fn answered_or_overloaded(d: &mut Daemon, id: &Json) {
     if let Err(error) = d.response(id) {
@@ -206,8 +206,8 @@ fn resident(d: &Daemon) -> u64 {
     kib << 10
 }
 
-/// Output and input shared a thread: a client that was busy writing could not be answered, and both sides
-/// waited for each other.
+/// Output and input once shared a thread. A client that was writing could not get answers, and both sides waited for
+/// each other.
 #[test]
 fn a_navigation_is_answered_and_committed_while_the_client_does_not_read() {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "50000000"], &[]);
@@ -220,7 +220,7 @@ fn a_navigation_is_answered_and_committed_while_the_client_does_not_read() {
     let navigation = d.send("navigate_tree", json!({"targetId": "u1"}));
     let event = d.notification("session_before_tree");
     d.stop_reading();
-    // Far more than both pipes hold, and less than the daemon may queue.
+    // The answers are far more than both pipes hold, and less than the daemon may queue.
     let asked: Vec<_> = (0..30)
         .map(|_| d.send("get_entry", json!({"entryId": "u1"})))
         .collect();

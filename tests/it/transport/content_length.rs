@@ -8,7 +8,7 @@ fn framed(body: &str) -> String {
     format!("Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Bodies of the frames in `output`.
+/// The bodies of the frames in `output`.
 #[track_caller]
 fn frames(output: &[u8]) -> Vec<Json> {
     let mut reader = BufReader::new(output);

@@ -1,4 +1,4 @@
-//! The end of the daemon: end of input, signals, `shutdown`, a client that has closed stdout.
+//! The end of the daemon: by the end of its input, by signals, by `shutdown`, and by a client that has closed stdout.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn every_accepted_request_is_answered_and_stored_at_eof() {
     );
 }
 
-/// A navigation that waits for the client's answer.
+/// Starts a navigation that waits for the client's answer.
 fn waiting_navigation() -> (Daemon, Json) {
     let mut d = Daemon::start();
     for name in ["entries_appended", "session_opened", "session_closed"] {
@@ -108,12 +108,12 @@ fn a_closed_stdout_ends_the_daemon() {
     drop(child.stdout.take());
     let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list_sessions\"}\n";
     stdin.write_all(line).unwrap();
-    // Stdin stays open: the broken pipe ends the daemon, not the end of stdin.
+    // Stdin stays open, so only the broken pipe can end the daemon.
     wait(&mut child, Duration::from_secs(5));
     drop(stdin);
 }
 
-/// At the end of stdin the process ended with answers still in its buffers.
+/// At the end of stdin the process once ended with answers still in its buffers.
 #[test]
 fn large_replies_are_sent_whole_at_eof() {
     let mut input = String::new();

@@ -1,4 +1,4 @@
-//! Line framing: separators, the limit of a line, and that requests run in order and are each answered once.
+//! The framing by lines: separators, and the longest line. Requests run in order, and each is answered once.
 
 use std::time::{Duration, Instant};
 
@@ -203,7 +203,7 @@ fn each_request_sees_the_effects_of_earlier_ones() {
     }
 }
 
-/// The buffer was searched from its beginning for every block read, so a large request took minutes.
+/// For every block, the buffer was once searched from its beginning, so that a large request took minutes.
 #[test]
 fn a_request_line_of_8_mb_is_read_in_linear_time() {
     let took = |bytes: usize| {
@@ -222,6 +222,6 @@ fn a_request_line_of_8_mb_is_read_in_linear_time() {
         (0..3).map(attempt).min().unwrap()
     };
     let (small, large) = (took(1 << 20), took(8 << 20));
-    // Linear time takes 8 times as long, quadratic time 64 times.
+    // With linear time 8 MB take 8 times as long as 1 MB, with quadratic time 64 times.
     assert!(large < small * 24, "1 MB took {small:?}, 8 MB {large:?}");
 }

@@ -1,4 +1,4 @@
-//! Logs: on stderr only, and without content.
+//! The log goes only to stderr, and has no content of conversations.
 
 use crate::harness::*;
 
@@ -19,12 +19,12 @@ fn logs_go_to_stderr_and_never_hold_content() {
     assert_eq!(output.code, Some(0));
     assert!(!output.stderr.is_empty(), "trace says something");
     assert!(!output.stderr.contains(secret), "{}", output.stderr);
-    // `lines` fails on everything that is not JSON-RPC.
+    // `lines` fails if a line is not JSON-RPC.
     assert!(output.lines().len() >= 4);
 }
 
-/// At the level `debug` the log held the method of a request as the client had spelled it, at any length and
-/// with control characters.
+/// At the level `debug` the log once had the method of a request as the client had spelled it, at any length and with
+/// control characters.
 #[test]
 fn a_log_does_not_hold_the_name_of_an_unknown_method() {
     let evil = format!("\u{9b}2J\u{202e}\u{1b}[31m{}", "x".repeat(100_000));
@@ -45,7 +45,7 @@ fn a_log_does_not_hold_the_name_of_an_unknown_method() {
     assert!(error["message"].as_str().unwrap().len() < 1000);
 }
 
-/// Warnings of a library went to stdout and broke the client's parser.
+/// Warnings of a library once went to stdout, and clients could not parse them.
 #[test]
 fn stdout_holds_no_log_at_any_level() {
     let home = Home::new();
@@ -57,7 +57,7 @@ fn stdout_holds_no_log_at_any_level() {
         );
         let output = home.run(&[], &[("TREELINED_LOG", level)], input);
         assert_eq!(output.code, Some(0), "{level}: {output:?}");
-        // `lines` fails on everything that is not JSON-RPC.
+        // `lines` fails if a line is not JSON-RPC.
         assert!(output.lines().iter().any(|m| m["id"] == 1), "{level}");
     }
 }

@@ -292,7 +292,7 @@ fn an_id_in_flight_is_refused_until_its_answer() {
     );
 }
 
-/// The id of an append was free while the append waited for its group.
+/// The id of an append could once be used again while the append waited for its group.
 #[test]
 fn an_id_is_in_use_until_its_response_is_sent() {
     let append = |id: &str, params: Json| (json!(id), "append_message", params);
@@ -311,7 +311,7 @@ fn an_id_is_in_use_until_its_response_is_sent() {
     let refused = d.response(&json!("twice")).unwrap_err();
     assert_eq!(refused.kind, "leafMoved");
     assert_eq!(d.ids(), ["e1"]);
-    // Its response was sent, so the id is free.
+    // The response was sent, so its id can be used again.
     d.send_together(&[append(
         "twice",
         json!({"message": user("x"), "entryId": "e2"}),
@@ -319,7 +319,7 @@ fn an_id_is_in_use_until_its_response_is_sent() {
     assert_eq!(d.response(&json!("twice")).unwrap()["leafId"], "e2");
 }
 
-/// `null` on stdin, or as a line of a file, ended the daemon.
+/// A line `null` on stdin, or in a file, once ended the daemon.
 #[test]
 fn a_null_line_on_stdin_or_in_a_file_does_not_end_the_daemon() {
     let mut d = Daemon::start();

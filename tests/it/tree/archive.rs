@@ -1,5 +1,5 @@
-//! Names and archive of branches (protocol.md §3.20, session-file.md §4.7). Branches that were given up stood in every
-//! tree, list and search for ever, and nobody could call one by a name that stayed while it grew.
+//! Names and archive of branches (protocol.md §3.20, session-file.md §4.7). Without these, a branch that was given up
+//! would stay in every tree, list and search, and a branch would have no name that stays while it grows.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn with_branches() -> (Daemon, std::path::PathBuf) {
     (d, path)
 }
 
-/// The tips, names and archived marks that `list_branches` has with and without archived ones.
+/// The tip, name and archived mark of each row of `list_branches`, with or without archived branches.
 fn tips(d: &mut Daemon, archived: bool) -> Vec<String> {
     let listed = d.ok("list_branches", json!({"archived": archived}));
     let rows = listed["branches"].as_array().unwrap().iter();
@@ -58,7 +58,7 @@ fn an_archived_branch_is_gone_until_it_is_asked_for() {
         let marked = whole["nodes"].as_array().unwrap().iter();
         let marked: Vec<&Json> = marked.filter(|row| row["archived"] == true).collect();
         assert_eq!(ids(&json!(marked)), ["u2", "a2"]);
-        // A client whose cursor was in the branch stood at the first row.
+        // The cursor of a client was in the branch. It once moved to the first row.
         let near = d.ok("get_tree", json!({"around": "a2", "limit": 1}));
         assert_eq!(
             (ids(&near["nodes"]), &near["offset"]),
@@ -125,7 +125,7 @@ fn the_records_move_nobody() {
     assert_eq!(d.entry("u9")["parentId"], "a3");
 }
 
-/// Archiving moved the place where the file opens, without asking anybody, and left a step for undo.
+/// Archiving once moved the position at which the file opens, without a question to clients, and added a step for undo.
 #[test]
 fn a_branch_in_which_another_program_works_stays() {
     let (mut d, path) = with_branches();
@@ -139,12 +139,12 @@ fn a_branch_in_which_another_program_works_stays() {
     assert_eq!(d.leaf(), "a3");
 }
 
-/// A change of a session, by its daemon or in its file.
+/// A change of a session, made by its daemon or in its file.
 type Change = fn(&mut Daemon, &std::path::Path);
 
 #[test]
 fn what_goes_on_is_not_archived() {
-    // A step of another program, a move of this daemon, an undo, and a file that opens there.
+    // The ways are a step of another program, a move of this daemon, an undo, and an opening of the file there.
     let ways: [(&str, Change); 4] = [
         ("step", |_, path| {
             let members = json!({"message": user("and left again")});
@@ -207,17 +207,17 @@ fn the_leaf_leaves_a_branch_first() {
     d.ignore("session_tree");
     assert_eq!(d.leaf(), "a1");
     assert_eq!(tips(&mut d, false), ["a2"]);
-    // The way back of the leaf leads there, and nothing is archived where the leaf is.
+    // Undo moves the leaf into the archived branch, which is then no longer archived.
     d.ok("undo_navigation", json!({}));
     assert_eq!(d.leaf(), "a3");
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
-    // The whole conversation: the leaf is before the first entry.
+    // The whole conversation is archived, so the leaf is before the first entry.
     let archived = d.ok("archive_branch", json!({"entryId": "u1"}));
     assert_eq!(archived["newLeafId"], Json::Null);
     assert_eq!(tree_ids(&mut d, false), Vec::<String>::new());
 }
 
-/// A redo went back to the fork, and left the branch in the tree that the move had archived.
+/// A redo once went back to the fork, and left the branch that the move had archived in the tree.
 #[test]
 fn a_redo_archives_again_what_the_undo_has_brought_back() {
     let (mut d, path) = with_branches();
@@ -234,7 +234,7 @@ fn a_redo_archives_again_what_the_undo_has_brought_back() {
     d.ok("undo_navigation", json!({}));
     d.ok("redo_navigation", json!({}));
     assert_eq!(tips(&mut d, false), ["a2"], "a redo can be repeated");
-    // What has gone on since stays.
+    // The entries that were appended since stay in the tree.
     d.ok("undo_navigation", json!({}));
     d.ignore("entries_appended");
     d.chain(&["u4"]);
@@ -258,7 +258,7 @@ fn a_client_can_hold_the_leaf_there() {
     d.ok("open_session", json!({"path": path}));
     d.notification("session_opened");
     let before = file_lines(&path);
-    // Without the leaf in it nobody is asked.
+    // If the leaf is not in the branch, no client is asked.
     let id = d.send("archive_branch", json!({"entryId": "a3"}));
     let event = d.notification("session_before_tree");
     assert_eq!(event["preparation"]["targetId"], "u3");
@@ -326,13 +326,13 @@ fn a_branch_keeps_its_name_while_it_grows() {
     assert_eq!(name(&mut d, "a3"), "to the right");
     d.chain(&["u4", "a4"]);
     assert_eq!(name(&mut d, "a4"), "to the right");
-    // At a fork it goes on with the older child.
+    // At a fork the branch continues with the older child.
     d.below(Some("a3"), "u5");
     assert_eq!(name(&mut d, "a4"), "to the right");
     assert_eq!(name(&mut d, "u5"), "text of u5");
     d = reopened(d, &path);
     assert_eq!(name(&mut d, "a4"), "to the right");
-    // A row that stands for the branch is called so too.
+    // A row that stands for the branch has the name too.
     d.ignore("session_tree");
     d.ok("set_leaf", json!({"leafId": "a2"}));
     let tree = d.ok("get_tree", json!({"fold": "left"}));
@@ -424,7 +424,7 @@ fn clients_hear_of_changes_whoever_makes_them() {
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
 }
 
-/// A session without a file wrote nothing that lasts, so its archive seemed to have changed nothing.
+/// In a session without a file, an archived branch once looked as if nothing had changed, since nothing was written.
 #[test]
 fn each_change_in_memory_names_its_inverse() {
     let home = Home::new();
@@ -455,7 +455,7 @@ fn each_change_in_memory_names_its_inverse() {
     }
 }
 
-/// A name of megabytes was taken, and went into each row and list.
+/// A name of several megabytes was once accepted, and was then in each row and list.
 #[test]
 fn a_name_of_a_branch_has_a_limit() {
     let (mut d, path) = with_branches();
@@ -476,14 +476,15 @@ fn a_name_of_a_branch_has_a_limit() {
         json!({"entryId": "a2", "name": format!(" {most}\n")}),
     );
     assert_eq!(named["name"], most);
-    // A record of another program is shown up to the limit.
+    // The name in a record of another program is shown only up to the limit.
     let record = json!({"customType": "treelined.branch", "data": {"entryId": "u2", "name": long}});
     foreign_append(&path, &entry_line(9, "custom", "n1", "a3", record));
     let listed = d.ok("list_branches", json!({}));
     assert_eq!(listed["branches"][0]["name"], most);
 }
 
-/// Bringing two branches back that were archived one within the other was undone for the outer one alone.
+/// Two branches were archived, one inside the other. When one call brought both back, its undo once archived only the
+/// outer one again.
 #[test]
 fn the_inverse_of_nested_archives_is_whole() {
     let (mut d, _) = with_branches();
@@ -513,7 +514,7 @@ fn the_inverse_of_nested_archives_is_whole() {
     );
 }
 
-/// The name of a branch that forks later could only be removed by the entry that it was given to.
+/// If a named branch forked later, its name could once be removed only with the entry that had got the name.
 #[test]
 fn a_name_is_removed_from_any_entry_that_has_it() {
     let (mut d, _) = with_branches();
@@ -542,7 +543,7 @@ fn a_name_is_removed_from_any_entry_that_has_it() {
     assert_eq!(named(&mut d), Vec::<String>::new());
 }
 
-/// A hit above a fork named a tip that nobody is shown.
+/// A hit above a fork once named a tip that no row shows.
 #[test]
 fn hits_name_tips_that_are_shown() {
     let (mut d, _) = with_branches();
@@ -559,7 +560,7 @@ fn hits_name_tips_that_are_shown() {
     );
 }
 
-/// A record about a record archived the place that it names, and nothing could bring that back.
+/// A record about a record once archived the position that it names, and no call could bring this back.
 #[test]
 fn an_archive_record_about_a_record_says_nothing() {
     let (mut d, path) = with_branches();

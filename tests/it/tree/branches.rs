@@ -11,21 +11,21 @@ fn names(d: &mut Daemon) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Branches were named by their last message, such as `Done.`, which says nothing about what was tried.
+/// Branches were once named by their last messages, such as `Done.`, which say nothing about what was tried.
 #[test]
 fn a_branch_is_named_by_its_label_else_by_what_was_said_first_after_the_fork() {
     let caveat = "<system-reminder>Call the tools that you need.</system-reminder>";
     let log = two_branches()
-        // Tools and commands wrote the first messages of this one.
+        // Tools and commands have written the first messages of this branch.
         .user("w1", "a1", "<command-name>/clear</command-name>")
         .user("w2", "w1", caveat)
         .user("w3", "w2", "## Try the **third** way\nof `three`")
         .assistant("w4", "w3", "Done.")
         .user("w5", "w4", "And now test it")
-        // These two hold no message.
+        // These two branches have no user message.
         .assistant("x1", "a1", "Left alone")
         .user("y1", "a1", "<command-name>/exit</command-name>")
-        // A fork inside of a branch: both are named by what follows it.
+        // A fork inside a branch: each part is named by the message that follows the fork.
         .user("u4", "a2", "go on left")
         .user("u5", "a2", "go back")
         .assistant("a5", "u5", "Back.")

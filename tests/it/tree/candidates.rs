@@ -1,4 +1,4 @@
-//! Candidates: several answers to one question, and the choice of one (protocol.md §3.23).
+//! Candidates are several answers to one question, of which one is chosen (protocol.md §3.23).
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn a_choice_goes_there_and_is_noted_on_the_others() {
     let refused = d.err("choose", json!({"tipId": "u2"}));
     assert_eq!(refused.details("field"), "tipId");
     d.ignore("session_tree");
-    // The groups are in the file.
+    // The groups are stored in the file.
     assert_eq!(
         d.ok("choose", json!({"tipId": "b2"}))["others"],
         json!(["c2", "e2"])
@@ -172,7 +172,7 @@ fn a_question_below_a_chosen_candidate_is_a_branch_of_its_own() {
     assert_eq!(d.ok("choose", json!({"tipId": "b1"}))["tipId"], "b2");
 }
 
-/// Without a group the path of the leaf tells where a branch begins.
+/// Without a group, the path of the leaf shows where a branch begins.
 #[test]
 fn a_branch_without_a_group_begins_below_the_path_of_the_leaf() {
     let mut d = begun();
@@ -212,7 +212,7 @@ fn a_branch_has_the_group_that_its_first_entry_names() {
     );
 }
 
-/// Keeping a side question again took it again.
+/// Keeping a side question twice once copied it twice.
 #[test]
 fn a_branch_is_kept_once() {
     let mut d = begun();
@@ -227,7 +227,7 @@ fn a_branch_is_kept_once() {
     assert_eq!((copies.len(), &first["leafId"]), (2, &copies[1]));
     assert_eq!(d.entry(copies[0].as_str().unwrap())["copiedFrom"], "q1");
     for entry in ["q2", "q1"] {
-        // The leaf that a retry expects is the one before.
+        // A retry expects the leaf from before the first attempt.
         let again = d.ok(
             "keep_branch",
             json!({"entryId": entry, "expectedLeafId": "u2"}),
@@ -252,7 +252,7 @@ fn a_branch_is_kept_once() {
         d.entry(grown["entryIds"][2].as_str().unwrap())["parentId"],
         "u8"
     );
-    // On another path it is kept there; on its own nothing is missing.
+    // On another path the question is kept there. On its own path nothing is missing.
     d.set_leaf(Some("a1"));
     let there = d.ok("keep_branch", json!({"entryId": "q3"}));
     assert_ne!(there["entryIds"][0], copies[0]);

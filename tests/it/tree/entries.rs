@@ -159,7 +159,7 @@ fn since_continues_get_entries_after_an_entry() {
     d.err_kind("get_entries", json!({"since": "nobody"}), "entryNotFound");
 }
 
-/// A plugin that looked for its own state had to read the whole session.
+/// A plugin that searched for its own state once had to read the whole session.
 #[test]
 fn entries_are_read_by_type_and_custom_type() {
     let custom = |name: &str| json!({"customType": name});
@@ -214,7 +214,7 @@ fn entries_are_read_by_type_and_custom_type() {
             (&page["leafId"], page.get("nextCursor")),
             (&json!("l1"), None)
         );
-        // Page by page the same.
+        // Reading page by page gives the same entries.
         let (mut since, mut found) = (params["since"].clone(), Vec::new());
         loop {
             let mut params = params.clone();
@@ -234,7 +234,7 @@ fn entries_are_read_by_type_and_custom_type() {
     assert_eq!(error.details("field"), "types");
 }
 
-/// After a label was cleared, the tree and `get_label` still returned its timestamp.
+/// After a label was cleared, the tree and `get_label` once still returned its timestamp.
 #[test]
 fn a_cleared_label_has_no_timestamp() {
     let (mut d, path) = Daemon::opened(

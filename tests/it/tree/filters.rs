@@ -1,4 +1,4 @@
-//! Filters and scope: which rows `get_tree` shows, and how rows are placed among those shown.
+//! Filters and scope: which rows `get_tree` shows, and where they are among the shown rows.
 
 use super::*;
 
@@ -94,8 +94,8 @@ fn a_message_of_tool_calls_only_is_hidden_unless_it_failed_or_is_the_leaf() {
     assert_eq!(tree_ids(&mut d, json!({})), ["u1", "c2"]);
 }
 
-/// An assistant message without text, with thoughts only or empty, was a row without text. Like pi, the
-/// daemon hides it unless it ended early or is the leaf.
+/// An assistant message without text, or with thoughts only, was once a row without text. Like pi, the daemon now hides
+/// it, unless the message ended early or is the leaf.
 #[test]
 fn an_assistant_message_without_text_is_hidden_unless_it_ended_early_or_is_the_leaf() {
     let stopped = |content: Json, stop_reason: &str| {
@@ -200,6 +200,6 @@ fn the_default_filter_hides_settings_bookkeeping_labels_and_custom_entries() {
     assert_eq!(rows["hidden"], 8);
     let all = d.ok("get_tree", json!({"filter": "all"}));
     assert_eq!(all["total"], 13);
-    // oh-my-pi's mode had a row in every list, and nothing said which mode it is.
+    // A `mode` entry of oh-my-pi once had a row in every list, which did not show the mode.
     assert_eq!(row(&all, "mode")["preview"], "plan");
 }

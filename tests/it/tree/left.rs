@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// 5,000 entries: 27 times a branch is left, and the next one begins beside it.
+/// A tree of 5,000 entries: 27 times a branch is left, and the next branch begins beside it.
 pub(crate) fn large_tree() -> Log {
     let mut log = Log::new("s1");
     let (mut fork, mut count) = (String::new(), 0);
     for branch in 0..28 {
-        // Of each round one part leads on, and one is left.
+        // In each round one part continues, and one part is left.
         let parts = if branch < 27 { 2 } else { 1 };
         let mut next = String::new();
         for part in 0..parts {
@@ -31,7 +31,7 @@ pub(crate) fn large_tree() -> Log {
     log
 }
 
-/// The branch at u2 was left, the leaf is on the other one.
+/// The rows with `fold: "left"`. The branch at u2 was left, and the leaf is on the other branch.
 fn left(d: &mut Daemon, more: Json) -> Json {
     let mut params = json!({"fold": "left", "render": "unicode", "filter": "all"});
     let members = params.as_object_mut().unwrap();
@@ -72,7 +72,7 @@ fn a_folded_row_says_how_much_it_holds_and_what_was_said_first() {
     assert_eq!(row(&tree, "u2")["opened"], json!({"expand": ["u2"]}));
 }
 
-/// The name was in the folded row only: who opened a branch did not see which one it is.
+/// Only the folded row once had the name, so a person who had opened a branch did not see which branch it is.
 #[test]
 fn an_open_branch_says_its_name() {
     let mut d = opened(&two_branches());
@@ -93,12 +93,12 @@ fn an_open_branch_says_its_name() {
     assert_eq!(names(&open), ["u2 the left way", "u3 here"]);
     let all = d.ok("get_tree", json!({"render": "unicode"}));
     assert_eq!(names(&all), ["u2 the left way", "u3 here"]);
-    // The entry with the name has no row: the first one below it has the name.
+    // The entry with the name has no row, so the first row below it has the name.
     let found = d.ok("get_tree", json!({"query": "right it is"}));
     assert_eq!(names(&found), ["a3 here"]);
 }
 
-/// A hit in a folded branch would not be seen.
+/// A hit must be visible, so its branch is not folded.
 #[test]
 fn queries_and_bookmarks_are_not_folded() {
     let log = two_branches().label("l1", "a3", "a2", json!("here"));
@@ -146,7 +146,7 @@ fn what_cannot_be_folded_is_refused_and_what_opens_nothing_is_ignored() {
     assert_eq!(same["nodes"], as_ever["nodes"]);
 }
 
-/// A navigation folds the branch that is left, and opens the one that is gone to.
+/// A navigation folds the branch that it leaves, and opens the branch to which it goes.
 #[test]
 fn a_move_folds_what_it_leaves() {
     let mut d = opened(&two_branches());
@@ -166,7 +166,7 @@ fn a_move_folds_what_it_leaves() {
     );
 }
 
-/// A tree of 5,000 entries with 27 branches spent 40 of 110 columns on guides.
+/// A tree of 5,000 entries with 27 branches once used 40 of 110 columns for guides.
 #[test]
 fn a_tree_of_5000_entries_has_at_most_12_columns_of_guides() {
     let mut d = opened(&large_tree());

@@ -1,5 +1,5 @@
-//! Reading the tree: `get_tree` with every option, labels, children, paths, branches, entries and
-//! their pages. protocol.md §3 and §6.
+//! Reads of the tree: `get_tree` with every option, labels, children, paths, branches, entries and their pages.
+//! protocol.md §3 and §6.
 
 mod archive;
 mod branches;
@@ -64,7 +64,7 @@ fn row(tree: &Json, id: &str) -> Json {
         .clone()
 }
 
-/// One member of every row.
+/// The values of one member in all rows.
 #[track_caller]
 fn column(tree: &Json, member: &str) -> Vec<Json> {
     tree["nodes"]
@@ -135,7 +135,7 @@ fn with_bookkeeping() -> Log {
         )
 }
 
-/// A conversation with the tools of several agents.
+/// A conversation that uses the tools of several agents.
 fn with_tools() -> Log {
     let call = |id: &str, name: &str, arguments: Json| tool_call(id, name, arguments);
     Log::new("s1")

@@ -58,7 +58,7 @@ fn a_deep_nested_tree_is_refused_unless_max_depth_allows_it() {
     });
 }
 
-/// Trees sent as nested objects overflowed the stack of the serializer or the client at 2,000 levels.
+/// Trees that were sent as nested objects once overflowed the stack of the serializer or the client at 2,000 levels.
 #[test]
 fn a_nested_tree_of_2500_levels_is_sent() {
     on_a_big_stack(|| {

@@ -135,8 +135,8 @@ fn offset_and_around_need_no_cursor() {
     d.err_kind("get_tree", json!({"around": "nobody"}), "entryNotFound");
 }
 
-/// A tree that was read again restarted its revisions, so a cursor of the old tree was accepted and joined pages of two
-/// trees.
+/// A tree that was read again once restarted its revisions, so a cursor of the old tree was accepted, and pages of two
+/// trees were joined.
 #[test]
 fn a_cursor_is_refused_after_the_file_was_replaced() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `query` and `mode` of `get_tree`: which entries match, where, and after later appends.
+//! `query` and `mode` of `get_tree`: which entries match, at which positions, and after later appends.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn a_query_finds_entries_that_hold_all_words() {
     );
 }
 
-/// A query searched only the previews of rows, the first 200 characters of a long text.
+/// A query once searched only the previews of rows, which are the first 200 characters of a text.
 #[test]
 fn a_query_searches_the_whole_text_of_entries() {
     let far = format!(
@@ -68,7 +68,7 @@ fn a_query_searches_the_whole_text_of_entries() {
         ("here fix", &["u1"]),
         ("rain", &["other"]),
         ("/nadel/", &[]),
-        // The row of a result shows its call, so the call's arguments match.
+        // The row of a result shows its call, so the arguments of the call match too.
         ("cargo", &["calls", "failed", "bare"]),
         ("cargo above", &["failed"]),
     ] {
@@ -151,7 +151,7 @@ fn a_bad_pattern_is_refused_with_a_reason() {
     assert_eq!(error.code, -32602);
 }
 
-/// A pattern of 900 kB was compiled for seconds before it was refused as too large.
+/// A pattern of 900 kB was once compiled for seconds before it was refused as too large.
 #[test]
 fn a_pattern_is_refused_by_its_length_before_it_is_compiled() {
     let mut d = opened(&with_tools());
@@ -177,7 +177,7 @@ fn a_pattern_is_refused_by_its_length_before_it_is_compiled() {
     }
 }
 
-/// Matches are kept for the next request with the same query, which must also find later entries.
+/// Matches are cached for the next request with the same query. This request must also find later entries.
 #[test]
 fn entries_appended_after_a_query_are_found_by_the_next_one() {
     let mut d = opened(&with_tools());

@@ -197,10 +197,10 @@ fn prefixes_draw_the_lines_of_the_tree() {
     );
 }
 
-/// Deep guides were cut with a mark that did not say how much was missing, and each client cut them once more.
+/// Deep guides were once cut with a mark that did not show how much was missing, and each client cut them again.
 #[test]
 fn deep_prefixes_are_cut_from_the_left_with_a_count() {
-    // Every level branches, so every level is indented.
+    // Each level has a branch, so each level is indented.
     let mut log = Log::new("s1").user("n0", "", "x");
     for n in 1..130 {
         log = log
@@ -224,7 +224,7 @@ fn deep_prefixes_are_cut_from_the_left_with_a_count() {
                 };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
                 let left_out: usize = digits.parse().unwrap();
-                // The mark takes whole steps: two from 100 on.
+                // The mark takes the width of whole levels: one below 100 levels, two from 100 on.
                 let mark = if left_out < 100 { 3 } else { 6 };
                 assert_eq!(
                     prefix.chars().count() - mark,

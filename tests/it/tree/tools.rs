@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Rows of tool results showed the first line of the result, often the same in many rows, and not the call.
-/// Rows of calls showed all arguments as stored.
+/// Rows of tool results once showed the first line of the result, which is the same in many rows, and not the call.
+/// Rows of calls showed all arguments as they were stored.
 #[test]
 fn a_tool_results_row_shows_the_call_then_the_result() {
     let mut d = opened(&with_tools());
@@ -29,14 +29,14 @@ fn a_tool_results_row_shows_the_call_then_the_result() {
     );
     assert_eq!(call("lost"), json!({"name": "grep"}));
     assert_eq!(call("calls"), Json::Null);
-    // Another page, and a tree with another root, show the same.
+    // Another page, and a tree with another root, show the same text.
     let page = d.ok("get_tree", json!({"around": "edited", "limit": 1}));
     assert_eq!(page["nodes"][0]["preview"], preview(&tree, "edited"));
     let below = d.ok("get_tree", json!({"rootId": "edited"}));
     assert_eq!(preview(&below, "edited"), preview(&tree, "edited"));
 }
 
-/// If the whole does not fit, the result is shown rather than the end of the call.
+/// If call and result do not both fit, the end of the call is cut rather than the result.
 #[test]
 fn a_long_command_does_not_hide_its_result() {
     let command = "very long ".repeat(50);
@@ -72,7 +72,7 @@ fn a_long_command_does_not_hide_its_result() {
     );
 }
 
-/// Rows of `Read` had the whole path, and ended in `</system-reminder>`.
+/// Rows of `Read` once had the whole path, and ended in `</system-reminder>`.
 #[test]
 fn rows_of_tools_say_what_a_person_would() {
     let calls = json!([
@@ -120,7 +120,7 @@ fn a_branch_whose_tip_is_a_tool_result_has_the_preview_of_its_row() {
     assert_eq!(branches["branches"][0]["preview"], "ls src → 2 lines");
 }
 
-/// A view is extended by appended entries: rows of results must find their calls in it.
+/// Appended entries extend a view. The rows of results must find their calls in this view.
 #[test]
 fn tool_results_appended_after_a_get_tree_are_shown_as_in_a_new_one() {
     let mut d = opened(&with_tools());

@@ -151,7 +151,7 @@ fn a_turn_whose_messages_cannot_be_written_goes_on() {
     );
 }
 
-/// A message of the turn went below a question that was asked beside its branch.
+/// A message of the turn was once appended below a question that was asked beside the turn's branch.
 #[test]
 fn a_message_does_not_go_below_a_question_beside_the_branch() {
     let mut d = with_candidates();
@@ -164,7 +164,7 @@ fn a_message_does_not_go_below_a_question_beside_the_branch() {
     assert_eq!(d.entry("m1")["parentId"], "b1");
 }
 
-/// A message whose answer was lost was refused once the turn had written it.
+/// If the answer to a message was lost, a retry was once refused after the turn had written the message.
 #[test]
 fn a_message_that_was_written_is_answered_again() {
     let mut d = with_candidates();

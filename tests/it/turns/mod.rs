@@ -1,5 +1,5 @@
-//! `begin_turn`, `end_turn` and `send_message`: the three dispositions, order, the queue, and which methods
-//! are refused during a turn. semantics.md §5.
+//! `begin_turn`, `end_turn` and `send_message`: the three dispositions, the order, the queue, and the methods that are
+//! refused during a turn. semantics.md §5.
 
 mod branches;
 
@@ -55,7 +55,7 @@ fn outside_a_turn_trigger_turn_requests_a_turn() {
     assert_eq!(d.leaf(), result["entryId"]);
 }
 
-/// A queued message with `triggerTurn` made the client begin another turn as soon as it had ended one. Queued
+/// A queued message with `triggerTurn` once made the client begin another turn whenever it had ended one. Now queued
 /// messages never request a turn.
 #[test]
 fn during_a_turn_messages_are_queued_in_order_and_request_no_turn() {
@@ -180,7 +180,7 @@ fn queued_messages_are_kept_when_the_end_of_a_turn_cannot_be_written() {
     std::fs::rename(&path, &away).unwrap();
     d.err_kind("end_turn", json!({}), "sessionDeleted");
     std::fs::rename(&away, &path).unwrap();
-    // The turn is over; queued messages are written before later ones.
+    // The turn is over. Queued messages are written before later ones.
     d.ok("send_message", message("third"));
     let entries = d.ok("get_path", json!({}))["entries"].clone();
     let texts: Vec<&Json> = entries.as_array().unwrap()[2..]

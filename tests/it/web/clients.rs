@@ -4,7 +4,7 @@ use super::*;
 
 const EVENT: &str = "session_before_tree";
 
-/// Three clients of one session, two of them pages: each hears of the others' moves, and may hold them back.
+/// Three clients of one session, of which two are pages. Each gets the moves of the others, and may delay them.
 #[test]
 fn clients_of_both_sockets_see_each_others_moves_and_vetoes() {
     let daemon = WebDaemon::start();
@@ -37,7 +37,7 @@ fn clients_of_both_sockets_see_each_others_moves_and_vetoes() {
     }
     page.user("u3", "from the page");
     for client in [&mut script, &mut guard] {
-        // The script has heard of its own entries before.
+        // The script got the notifications of its own entries earlier.
         let last = json!(["u3"]);
         while client.notification("entries_appended")["entryIds"] != last {}
     }
@@ -58,7 +58,7 @@ fn messages_are_text_frames_whole_or_in_fragments_with_pings_between() {
     socket.frame(0x00, middle);
     socket.frame(0x80, last);
     assert_eq!(socket.message()["id"], 1);
-    // A line break is white space in a message, and no end of one.
+    // A line break in a message is white space, and does not end the message.
     socket.frame(
         TEXT,
         b"{\n \"jsonrpc\": \"2.0\",\r\n \"id\": \"two\",\n \"method\": \"list_sessions\"\n}\n",
@@ -115,14 +115,14 @@ fn a_broken_rule_of_websockets_ends_the_connection_with_its_code() {
         socket.frame(first, payload);
         assert_eq!(socket.close_code(), Some(code), "{first:x}");
     }
-    // Of a length that nobody sends.
+    // The frame claims a length that no client sends.
     let mut socket = daemon.socket();
     let head = [
         TEXT, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4,
     ];
     std::io::Write::write_all(&mut socket.stream, &head).unwrap();
     assert_eq!(socket.close_code(), Some(1009));
-    // Of fragments that are short.
+    // Each fragment is short, but the message is too long.
     let mut socket = daemon.socket();
     socket.frame(0x01, &long[..40_000]);
     socket.frame(0x80, &long[..40_000]);
@@ -137,8 +137,9 @@ fn a_broken_rule_of_websockets_ends_the_connection_with_its_code() {
     daemon.check_serves();
 }
 
-// A client that drops its socket while answers are unread sends a reset, and the system drops the bytes that the daemon
-// has not read. In one run, 193 of 200 such appends were executed. The promise is that both sides see the close.
+// A client that closes its socket with unread answers sends a reset, and the operating system drops the bytes that the
+// daemon has not read. In one run, the daemon executed 193 of 200 such appends. The promise is only that both sides
+// notice the close.
 #[test]
 fn messages_before_a_close_are_executed() {
     let daemon = WebDaemon::start();
@@ -163,8 +164,8 @@ fn messages_before_a_close_are_executed() {
     assert_eq!(reader.ids().len(), 200);
 }
 
-// The system throws away what a dropped socket has sent and the daemon has not read. The daemon executes the requests
-// that it has read in their order, so that nothing is missing between two entries.
+// The operating system drops bytes of a closed socket that the daemon has not read. The daemon executes the requests
+// that it has read in their order, so no entry in between is missing.
 #[test]
 fn of_messages_before_a_dropped_socket_the_first_ones_are_executed() {
     let daemon = WebDaemon::start();
@@ -219,7 +220,7 @@ fn a_page_that_stalls_or_is_killed_in_a_frame_harms_nobody() {
         std::io::Write::write_all(&mut killed.stream, &whole[..cut]).unwrap();
         drop(killed);
     }
-    // More than the buffers of both sockets hold.
+    // The texts are more than the buffers of both sockets hold.
     let text = "x".repeat(16 << 10);
     for n in 0..1_500 {
         let append = json!({"message": user(&text), "entryId": format!("e{n}")});
@@ -231,7 +232,7 @@ fn a_page_that_stalls_or_is_killed_in_a_frame_harms_nobody() {
     assert!(page.ok("get_leaf", json!({}))["leafId"].is_string());
     assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e1499");
     stalled.read_on();
-    // Numbers that were not delivered are reported lost: the harness checks them.
+    // The daemon must report the numbers of lost notifications: the harness checks this.
     assert_eq!(stalled.ok("get_leaf", json!({}))["leafId"], "e1499");
     writer.claim_responses();
     stalled.claim_responses();
@@ -251,7 +252,8 @@ fn the_end_of_the_connection_and_of_the_daemon_have_codes_of_their_own() {
     assert_eq!(socket.close_code(), Some(1001));
 }
 
-/// A page is from a browser: no file is made for it outside of the session directory, and none for an agent.
+/// A page comes from a browser, so a request of it creates no file outside the session directory, and no file for an
+/// agent.
 #[test]
 fn no_file_is_made_for_a_page() {
     let daemon = WebDaemon::start();

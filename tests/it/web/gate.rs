@@ -1,4 +1,4 @@
-//! Requests of HTTP: the page with its headers, and requests that come from elsewhere.
+//! HTTP requests: for the page with its headers, and from other sites.
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn base64_of_sha256(content: &str) -> String {
     text
 }
 
-/// DNS rebinding: the browser believes that the loopback address is `evil.example`.
+/// With DNS rebinding the browser takes the loopback address for `evil.example`.
 #[test]
 fn requests_that_name_another_host_or_come_from_another_page_learn_nothing() {
     let daemon = WebDaemon::that_refuses();
@@ -187,7 +187,7 @@ fn other_paths_methods_and_upgrades_have_one_empty_answer() {
     }
 }
 
-/// Any text was accepted as a key, and a WebSocket that was opened at the page's path got the page.
+/// Any text was once accepted as a key, and a WebSocket that was opened at the page's path got the page.
 #[test]
 fn a_broken_handshake_is_a_bad_request() {
     let daemon = WebDaemon::start();
@@ -248,7 +248,7 @@ fn broken_and_oversized_requests_are_refused() {
         let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
         assert_eq!(body, "");
     }
-    // A second request on the connection is not answered.
+    // A second request on the same connection is not answered.
     let one = format!("GET /x HTTP/1.1\r\n{host}\r\n");
     let answer = http(port, &format!("{one}{one}"));
     assert_eq!(answer.matches("HTTP/1.1").count(), 1);

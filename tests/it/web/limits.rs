@@ -1,4 +1,4 @@
-//! The numbers of clients.
+//! The limits of the number of clients.
 
 use super::*;
 use std::io::Read;
@@ -39,8 +39,8 @@ fn one_client_more_than_64_is_told_to_come_again() {
     }
 }
 
-/// Connections without a token yet do not take the slots of clients. 64 silent ones once closed the page for everybody.
-/// If there are too many, the oldest is closed, so that the next client is served at once.
+/// Connections that have not sent a token do not use the slots of clients. Once 64 silent connections blocked the page
+/// for everyone. Now, if there are too many, the oldest is closed, so that the next client is served at once.
 #[test]
 fn connections_without_a_token_hold_up_no_client() {
     let daemon = WebDaemon::that_refuses();
@@ -51,7 +51,7 @@ fn connections_without_a_token_hold_up_no_client() {
     daemon.check_serves();
     let request = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\n\r\n", daemon.port);
     assert!(http(daemon.port, &request).contains("200 OK"));
-    // Before the deadlines of the guests are over.
+    // This is before the deadlines of the silent connections.
     assert!(
         begun.elapsed() < Duration::from_secs(5),
         "{:?}",

@@ -1,4 +1,4 @@
-//! The page and the WebSocket: protocol.md §17.
+//! The page and the WebSocket. protocol.md §17.
 
 mod clients;
 mod gate;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::*;
 
-/// The port and the token of a daemon's runtime file, once it has them.
+/// The port and the token in a daemon's runtime file. Waits until the file has them.
 #[track_caller]
 fn address_in(runtime_file: &PathBuf) -> (u16, String) {
     let until = Instant::now() + Duration::from_secs(30);
@@ -29,7 +29,7 @@ fn address_in(runtime_file: &PathBuf) -> (u16, String) {
     }
 }
 
-/// The port in the URL of a WebSocket.
+/// The port of the URL of a WebSocket.
 #[track_caller]
 fn port_of(url: &str) -> u16 {
     let rest = url.strip_prefix("ws://127.0.0.1:").expect(url);
@@ -66,7 +66,7 @@ impl WebDaemon {
         }
     }
 
-    /// A daemon whose log may have refusals.
+    /// A daemon whose log may contain refusals.
     #[track_caller]
     fn that_refuses() -> WebDaemon {
         let mut daemon = WebDaemon::start();
@@ -74,7 +74,7 @@ impl WebDaemon {
         daemon
     }
 
-    /// A client of the WebSocket that has introduced itself.
+    /// A client of the WebSocket that has sent `initialize`.
     #[track_caller]
     fn client(&self, name: &str, capabilities: Json) -> Daemon {
         let home = &self.shared.home;

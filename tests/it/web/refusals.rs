@@ -44,7 +44,7 @@ fn every_client_without_the_token_gets_the_same_close_code() {
         ("deep", first(&"[".repeat(4000))),
     ] {
         let mut socket = WebSocket::open(daemon.port);
-        // The right token, and a request, come too late.
+        // The right token and a request come after the refusal, so they have no effect.
         let bytes = [bytes, first(&right), first(&list)].concat();
         socket.stream.write_all(&bytes).unwrap();
         let mut answer = Vec::new();
@@ -84,7 +84,7 @@ fn slow_clients_are_closed_after_five_seconds() {
     daemon.check_serves();
 }
 
-/// Bytes of memory that the process uses, and its open descriptors.
+/// The memory that the process uses, in bytes, and the number of its open descriptors.
 fn resources(daemon: &WebDaemon) -> (u64, usize) {
     let process = format!("/proc/{}", daemon.shared.pid().as_raw_pid());
     let status = fs::read_to_string(format!("{process}/status")).unwrap();

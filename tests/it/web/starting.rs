@@ -1,4 +1,4 @@
-//! The start: ports, `web.json`, `treelined web`, and `open_web`.
+//! The start of the page: ports, `web.json`, `treelined web`, and `open_web`.
 
 use super::*;
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +19,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// A folder for `PATH` with an `xdg-open` that keeps its arguments and the file that it opens, or fails.
+/// A folder for `PATH` with an `xdg-open` that records its arguments and the file that it opens, or fails.
 fn browser(home: &Home, fails: bool) -> (String, PathBuf) {
     let folder = home.file("bin", b"");
     fs::remove_file(&folder).unwrap();
@@ -58,7 +58,7 @@ fn nothing_listens_unless_asked() {
         let fds = fs::read_dir(format!("{process}/fd")).unwrap();
         let links = fds.filter_map(|fd| fs::read_link(fd.unwrap().path()).ok());
         let links: Vec<String> = links.map(|link| link.display().to_string()).collect();
-        // Local address, remote address, state; 0A listens.
+        // The fields are local address, remote address, and state. The state 0A means listening.
         let tables = ["tcp", "tcp6"]
             .map(|name| fs::read_to_string(format!("{process}/net/{name}")).unwrap_or_default());
         let lines = tables.iter().flat_map(|table| table.lines());
@@ -73,7 +73,7 @@ fn nothing_listens_unless_asked() {
     };
     assert_eq!(listens(&d), 0);
     assert!(!saved_file(&d.home).exists());
-    // Any client may ask for the page, such as an editor over stdio.
+    // Any client may request the page, for example an editor over stdio.
     let web = d.ok("open_web", json!({}));
     assert_eq!(listens(&d), 1);
     assert_eq!(d.ok("open_web", json!({})), web, "it is open");
@@ -105,7 +105,7 @@ fn a_restart_keeps_port_and_token_and_private_files() {
     assert_eq!((daemon.port, &daemon.token), (port, &token));
     daemon.check_serves();
     drop(daemon);
-    // 30 days later.
+    // The token was created more than 30 days ago.
     let mut old = saved(&home);
     old["created"] = json!("2020-01-01T00:00:00.000Z");
     fs::write(saved_file(&home), old.to_string()).unwrap();
@@ -179,7 +179,7 @@ fn treelined_web_serves_the_page_until_it_is_interrupted() {
         .replace('"', "%22");
     let url = format!("http://127.0.0.1:{port}/#t={token}&p={encoded}");
     assert!(page.contains(&format!("content=\"0;url={url}\"")), "{page}");
-    // Scripts and terminals meet the page in one daemon.
+    // Scripts and terminals use the same daemon as the page.
     let status = home.run(&["status", "--json"], &[], "").clean().text();
     assert!(
         status.contains(&format!("ws://127.0.0.1:{port}/ws")),
