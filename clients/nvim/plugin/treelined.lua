@@ -1,4 +1,4 @@
---- `:Treelined` and the `<Plug>` maps. Other modules are loaded when they are used.
+--- Defines `:Treelined` and the `<Plug>` maps. Other modules are loaded when they are used.
 
 if vim.g.loaded_treelined then
   return

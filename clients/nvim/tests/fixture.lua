@@ -1,11 +1,11 @@
---- Shared by the tests: folders, daemons, a conversation, a Neovim with a screen.
+--- Functions that the tests share: for folders, daemons, a conversation, and a Neovim with a screen.
 
 local treelined = require('treelined')
 local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
---- Maximum wait for a condition, in milliseconds. The machine may be busy.
+--- The longest wait for a condition, in milliseconds. The machine may be busy.
 local PATIENCE_MS = 60000
 
 ---@param condition fun(): any
@@ -39,7 +39,7 @@ function M.message(id)
   return { role = role, content = { { type = 'text', text = 'says ' .. id } } }
 end
 
---- Makes a session with the messages u1 → a1 → u2 → a2, the leaf at a2.
+--- Makes a session with the messages u1 → a1 → u2 → a2. The leaf is a2.
 ---@return table session
 function M.converse(client, params)
   local made = assert(client:request_sync('create_session', params or { name = 'talk' })).session
@@ -50,7 +50,7 @@ function M.converse(client, params)
   return made
 end
 
---- Makes a session of 5,000 entries: 27 times a branch is left, and the next one begins beside it.
+--- Makes a session of 5,000 entries: 27 times a branch is left, and the next branch begins beside it.
 ---@return string id
 function M.large_tree(client)
   local id = assert(client:request_sync('create_session', { name = 'large' })).session.sessionId
@@ -76,7 +76,7 @@ function M.is_alive(pid)
   return vim.loop.kill(pid, 0) == 0
 end
 
---- A separate Neovim with this plugin and a screen of 80 × 24.
+--- A separate Neovim with this plugin and a screen of 80 × 24 characters.
 local Child = {}
 Child.__index = Child
 
@@ -92,7 +92,7 @@ function Child:command(text)
   vim.rpcrequest(self.channel, 'nvim_command', text)
 end
 
---- The options of a client that shares a daemon with this Neovim, if there are shared daemons.
+--- Returns the options of a client that uses the same daemon as this Neovim, if daemons can be shared here.
 function Child:options()
   return { command = M.command, session_dir = self.session_dir, summarizer = 'outline' }
 end
@@ -160,7 +160,7 @@ function M.new()
     return folder
   end
 
-  --- Returns the settings of clients of one shared daemon, which ends after the test.
+  --- Returns the settings for clients of one shared daemon. The daemon ends after the test.
   function t.shared()
     local folder = t.folder()
     local socket = folder .. '/daemon.sock'
@@ -188,7 +188,7 @@ function M.new()
     return client
   end
 
-  --- Makes a fake daemon: of another version, or without responses. Runs in Python.
+  --- Makes a fake daemon, which speaks another version or never responds. It is a Python program.
   function t.impostor(answer)
     local path = t.folder() .. '/daemon.py'
     vim.fn.writefile({

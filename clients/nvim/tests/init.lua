@@ -1,4 +1,4 @@
---- Configures the tests' Neovim: this plugin, and nothing of the user's.
+--- Configures the Neovim of the tests: it loads this plugin, and nothing of the user's.
 
 local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 vim.opt.runtimepath = { root, vim.env.VIMRUNTIME }

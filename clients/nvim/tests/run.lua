@@ -1,12 +1,12 @@
 --- Runs the tests: `nvim --headless -u tests/init.lua -c 'luafile tests/run.lua'`, or ./check.
 ---
---- Each file `test_*.lua` returns a list of `{ name, function(t) … end }`. `t` creates what a test needs and
---- removes it afterwards. TREELINED_TEST is a part of the names of the tests to run.
+--- Each file `test_*.lua` returns a list of `{ name, function(t) … end }`. `t` creates what a test needs, and removes
+--- it afterwards. Only tests whose names contain the text in TREELINED_TEST are run.
 
 local fixture = require('fixture')
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 
---- Maximum duration of a test, in milliseconds; a test that hangs ends Neovim.
+--- The longest duration of a test, in milliseconds. If a test takes longer, Neovim ends.
 local LIMIT_MS = 300000
 
 local function run_one(test)

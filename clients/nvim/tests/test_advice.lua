@@ -1,4 +1,4 @@
---- Advice about errors, the log, the status line.
+--- Advice about errors, the log, and the status line.
 
 local f = require('fixture')
 local equal = f.equal
@@ -29,7 +29,7 @@ return {
     end,
   },
   {
-    -- A key or a command of the advice was renamed, and the advice was wrong.
+    -- A key or a command in the advice was once renamed, and the advice was wrong.
     'advice names only commands and keys that exist',
     function()
       local subcommands = require('treelined.command').subcommands
@@ -92,7 +92,7 @@ return {
     end,
   },
   {
-    -- The header showed the raw id.
+    -- The header once showed the raw id.
     'a session without a name is titled by its first message, else by its date',
     function(t)
       local child = t.child()

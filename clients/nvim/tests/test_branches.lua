@@ -25,7 +25,7 @@ end
 local LINE = "vim.fn.getline('.')"
 local ALL = 'vim.api.nvim_buf_get_lines(0, 0, -1, false)'
 
---- Puts the cursor on the row of a message.
+--- Moves the cursor to the row of a message.
 local function go(child, text)
   child:lua('vim.fn.search(..., "cw")', text)
 end
@@ -136,7 +136,7 @@ return {
       ]])
       child:type('b')
       child:gives(LINE .. ":match('says a2')", 'says a2')
-      -- They were named by their last messages, with dates.
+      -- Branches were once named by their last messages, with dates.
       equal(child:lua('return shown'), {
         '   now  says u2 · 2 messages',
         '◉  now  says u3 · 2 messages',
@@ -221,7 +221,7 @@ return {
     end,
   },
   {
-    -- Guides took 40 of 110 columns.
+    -- Guides once took 40 of 110 columns.
     'a tree of 5,000 entries with 27 branches has at most 12 columns of guides at 80 columns',
     function(t)
       local child = t.child()
@@ -230,7 +230,7 @@ return {
       client:close_sync()
       child:command('Treelined open ' .. id)
       child:sees('← active')
-      -- The widest guides of the rows that were fetched, and how many branches are folded in them.
+      -- Returns the width of the widest guides in the fetched rows, and the number of branches that these rows fold.
       local function widest()
         return child:lua([[
           local wide, branches = 0, 0
@@ -268,7 +268,7 @@ return {
     end,
   },
   {
-    -- Side questions had no keys.
+    -- Side questions once had no keys.
     'a question is asked beside the conversation, and kept once',
     function(t)
       local child = shown(t)

@@ -171,7 +171,7 @@ return {
     end,
   },
   {
-    -- Neovim's decoder refuses such escapes, and the whole response was lost.
+    -- Neovim's decoder fails on such escapes, and the whole response was once lost.
     'an unpaired surrogate is decoded as U+FFFD, and its neighbours are unchanged',
     function(t)
       local dir = t.folder()
@@ -271,7 +271,8 @@ return {
     end,
   },
   {
-    -- A guard that raised, or whose answer was refused, had no opinion: the move that it held back happened.
+    -- A guard that raised an error, or whose answer was refused, once counted as having no opinion, so the move
+    -- happened.
     'without an opinion a navigation proceeds; an error or a refused answer cancels, unless failures proceed',
     function(t)
       local mistakes = {
@@ -347,7 +348,7 @@ return {
             f.matches(moved.message, mistake[3])
           end
         end
-        -- A cancel stays one, whatever is wrong beside it.
+        -- A cancel stays a cancel, even if another member of the answer is wrong.
         assert(client:request_sync('set_leaf', { leafId = 'a2' }))
         answer = function(question)
           question.reply({ cancel = true, because = 'building' })
@@ -361,7 +362,7 @@ return {
     end,
   },
   {
-    -- A Neovim that was killed while it was asked had no opinion.
+    -- A Neovim that was killed during a question once counted as having no opinion.
     'a Neovim that dies while it is asked has answered its on_failure',
     function(t)
       local settings = t.shared()

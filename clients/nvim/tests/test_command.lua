@@ -62,7 +62,7 @@ return {
     end,
   },
   {
-    -- `:Treelined open` took whole ids of 36 characters only, while the shell takes their beginning.
+    -- `:Treelined open` once accepted only whole ids of 36 characters, while the shell accepts their beginning.
     'the beginning of an id opens the session',
     function(t)
       local child = t.child()
@@ -203,7 +203,7 @@ return {
     end,
   },
   {
-    -- Each client had keys of its own for the same action.
+    -- Each client once had different keys for the same action.
     'the keys of the tree are those of the table that all clients share',
     function()
       local mine, rows = {}, 0
@@ -212,7 +212,7 @@ return {
           mine[key.action] = vim.trim((mine[key.action] or '') .. ' ' .. key[1])
         end
       end
-      -- Neovim has these itself.
+      -- Neovim itself has these keys.
       mine.up, mine.down = 'k', 'j'
       for line in io.lines(f.root .. '/../../schema/keys.tsv') do
         local row = vim.split(line, '\t')
@@ -236,7 +236,7 @@ return {
     end,
   },
   {
-    -- At 200 columns they were one long column, as at 80.
+    -- At 200 columns the keys were once one long column, as at 80.
     'the keys are listed in as many columns as there is room for',
     function()
       local keys = require('treelined.keys')
@@ -314,7 +314,7 @@ return {
         local found = child:lua('return #vim.fn.getcompletion(..., "help")', tag)
         assert(found > 0, 'there is no help for ' .. tag)
       end
-      -- The help file has no file type plugin here.
+      -- Here the help file has no file type plugin.
       child:command('noautocmd help treelined')
       f.matches(child:lua('return vim.api.nvim_buf_get_name(0)'), 'treelined.txt$')
     end,

@@ -1,4 +1,4 @@
---- Going on in another agent, and what is said after going back.
+--- Continuing in another agent, and the message after going back.
 
 local f = require('fixture')
 local equal = f.equal
@@ -26,7 +26,7 @@ local function written(child)
   return vim.fn.glob(child.home .. '/codex/sessions/**/*.jsonl', true, true)
 end
 
---- Answers the next choices with these items, and keeps what was asked in `asked`. A choice without an answer waits.
+--- Answers the next choices with these items, and records the choices in `asked`. A choice without an answer waits.
 local function choose(child, ...)
   child:lua(
     [[
@@ -116,7 +116,7 @@ return {
       local line = child:lua("return vim.fn.getreg('\"')")
       f.matches(line, "'continue' '%-%-in' 'codex' '%-%-' '" .. vim.pesc(child.session_dir))
       equal(written(child), {})
-      -- Without a terminal it makes the session, and says what to run.
+      -- Without a terminal the command makes the session, and prints the command line to run.
       local env = ('HOME=%s CODEX_HOME=%s/codex '):format(child.home, child.home)
       f.matches(vim.fn.system(env .. line .. ' </dev/null'), 'codex resume')
       equal(#written(child), 1)
@@ -128,7 +128,7 @@ return {
     end,
   },
   {
-    -- It was an error that nothing in Neovim could mend.
+    -- A conversation that is too large was once an error that Neovim could not resolve.
     'a conversation that is too large is cut as the person chooses',
     function(t)
       local child = shown(t)
@@ -167,7 +167,7 @@ return {
     end,
   },
   {
-    -- A message after going back got no answer, and nothing said how to get one.
+    -- A message after going back once got no answer, and no text said how to get one.
     'after going back to a user message a line says what to do next',
     function(t)
       local child = shown(t)
@@ -180,7 +180,7 @@ return {
     end,
   },
   {
-    -- Only rows that were fetched were looked at: below the window the key did nothing.
+    -- Only fetched rows were once searched, so below the window the key did nothing.
     'the next and the previous user message are found in rows that were not fetched',
     function(t)
       local child = t.child({ page_size = 5 })

@@ -1,4 +1,4 @@
---- Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
+--- Start and end of the daemon: versions, deadlines, its death, and the end of its stdin.
 
 local f = require('fixture')
 local treelined = require('treelined')
@@ -107,7 +107,7 @@ return {
       local client, err = treelined.connect_sync({ command = '/nowhere/treelined' })
       equal({ client, err.kind }, { nil, 'disconnected' })
       f.matches(err, 'cannot start /nowhere/treelined: .*ENOENT')
-      -- The error named neither the PATH nor a remedy.
+      -- The error once named neither the PATH nor what to do.
       client, err = treelined.connect_sync({ command = 'no-such-treelined' })
       equal(client, nil)
       f.matches(err, 'no such program on the PATH %(.*%)%. Install it with `cargo install')

@@ -66,7 +66,7 @@ return {
         utf8.line('x\194\155y\226\128\174z\226\129\166\216\156\226\128\143'),
         'x�y�z���'
       )
-      -- Separators, tags and annotations.
+      -- These are separators, tags and annotations.
       equal(
         utf8.line('\226\128\168\226\129\170\239\191\185\243\160\129\129é\243\160\132\128'),
         '����é\243\160\132\128'

@@ -22,7 +22,7 @@ return {
     function(t)
       local child, client = listed(t)
       f.matches(child:lines()[1], '^ now     4  .*  first$')
-      -- A title had two columns of 40.
+      -- A title once had only two of 40 columns.
       child:lua('vim.o.columns = 40')
       child:gives('vim.api.nvim_buf_get_lines(0, 0, 1, false)', { ' now               first' })
       child:lua('vim.o.columns = 80')
@@ -39,7 +39,7 @@ return {
     end,
   },
   {
-    -- The list had dates, and every other client ages.
+    -- The list once showed dates, and every other client ages.
     'times are shown as ages, in whole units',
     function()
       local when = require('treelined.when')
@@ -55,7 +55,7 @@ return {
         ['52w'] = 365 * day - 10,
         ['1y'] = 365 * day,
       }) do
-        -- A second may pass in between.
+        -- A second may pass between the two calls.
         local now = os.time()
         local iso = os.date('!%Y-%m-%dT%H:%M:%S.000Z', now - passed)
         local shown = when.age(iso)
@@ -102,7 +102,7 @@ return {
     end,
   },
   {
-    -- A session that was listed while its file was made stood twice in the list.
+    -- A session that was listed while its file was being made was once in the list twice.
     'a file whose header comes later is one session',
     function(t)
       local child = listed(t)
@@ -130,7 +130,7 @@ return {
     end,
   },
   {
-    -- The answer took the place of what had been announced after it was made.
+    -- The list that was read once replaced changes that were announced after the daemon had made it.
     'a change that is announced while the list is read is not lost',
     function(t)
       local child, client = listed(t)

@@ -1,4 +1,4 @@
---- The example of the README.
+--- Runs the example of the README.
 
 local f = require('fixture')
 
@@ -6,7 +6,7 @@ local function readme()
   return table.concat(vim.fn.readfile(f.root .. '/README.md'), '\n')
 end
 
---- Runs a Neovim to its end, and returns what it has printed.
+--- Runs a Neovim to its end, and returns its output.
 local function run(arguments, env)
   local out = {}
   local command = vim.list_extend({ vim.v.progpath, '--headless' }, arguments)

@@ -1,4 +1,4 @@
---- The search over all sessions, and the marks of what a search has found.
+--- The search over all sessions, and the marks on its matches.
 
 local f = require('fixture')
 local equal = f.equal
@@ -67,10 +67,10 @@ return {
       })
       local valid = child:lua('return ' .. VALID)
       equal({ valid[1], valid[2], valid[3], valid[4] }, { 1, 0, 0, 1 })
-      -- The reason opens its hit, too.
+      -- The line with the reason opens the same hit.
       child:type('j<CR>')
       child:gives("vim.fn.getline('.'):match('says u2')", 'says u2')
-      -- The same, exactly.
+      -- The same question as a search for the exact words.
       child:command('Treelined words')
       child:gives('notes', {
         'treelined: nothing in the sessions matches "which zebra says u2 role:user"',
@@ -142,7 +142,7 @@ return {
       local marked = child:lua(FOUND, 0)
       table.sort(marked)
       equal(marked, { 'SAYS', 'says', 'says', 'says', 'says' })
-      -- A range is in characters; a letter is marked with its combining mark.
+      -- A range counts characters. A letter is marked together with its combining mark.
       child:command('Treelined search /cafe/')
       child:gives(TITLE, 'treelined: /cafe/')
       equal(child:lua(FOUND, 0), { 'cafe\204\129' })
@@ -158,7 +158,7 @@ return {
       child:gives("vim.fn.getline('.')", '   └─ ⊟ user       says u2')
       child:gives(MARKED, { 'says u2' })
       equal(child:lua("return require('treelined.tree').get().session.id"), child.talk)
-      -- The next list is opened from the tree, and goes to another session in the same window.
+      -- The next list is opened from the tree. It shows another session in the same window.
       child:command('Treelined search /S.YS|needle/')
       child:gives(TITLE, 'treelined: /S.YS|needle/')
       child:command('wincmd p')
@@ -212,7 +212,7 @@ return {
     end,
   },
   {
-    -- A label stood twice, and a folded row had the text of its first entry.
+    -- A label was once shown twice, and a folded row had the text of its first entry.
     'a label that was found is marked where it stands, and a folded row keeps its text',
     function()
       local draw = require('treelined.draw')

@@ -3,14 +3,14 @@
 local f = require('fixture')
 local equal, wait = f.equal, f.wait
 
---- Longest time until a move of one Neovim is drawn by another, in milliseconds.
+--- The longest time until one Neovim draws a move of another, in milliseconds.
 local DRAWN_MS = 20
 
 local function client_of(t, daemon, name, options)
   return t.client(vim.tbl_extend('force', daemon, { client_info = { name = name } }, options or {}))
 end
 
---- Starts a client, named agent, and a Neovim that shows its session u1 → a1 → u2 → a2.
+--- Starts a client with the name agent, and a Neovim that shows its session u1 → a1 → u2 → a2.
 local function meeting(t, config)
   local daemon = t.shared()
   local agent = client_of(t, daemon, 'agent')
@@ -21,7 +21,7 @@ local function meeting(t, config)
   return agent, child, daemon
 end
 
---- Calls, and returns a function that waits for the result.
+--- Calls a method, and returns a function that waits for the result.
 local function calling(client, method, params)
   local done, result
   client:request(method, params, function(err, answered)
@@ -52,10 +52,10 @@ local function switches(pid)
   return count
 end
 
---- Fails unless the process and its children sleep through a second.
+--- Fails unless the process and its children do nothing for a second.
 local function sleeps(pid)
   local before
-  -- Timers of Neovim may end first.
+  -- Timers of Neovim may still have to end.
   for _ = 1, 15 do
     local now = switches(pid)
     if now == before then
@@ -121,7 +121,7 @@ return {
       seeing:command('normal gg')
       local lines = seeing:lines()
       equal(#lines, 4)
-      -- Without moves, nothing of either Neovim runs: neither asks the daemon again and again.
+      -- Without moves, neither Neovim runs: it does not poll the daemon.
       if vim.fn.isdirectory('/proc/self/task') == 1 then
         for _, child in ipairs({ seeing, moving }) do
           sleeps(child:lua('return vim.fn.getpid()'))

@@ -13,7 +13,7 @@ local function started(t)
   return child, client
 end
 
---- Lets the child choose the item with this text, and keep what it was offered.
+--- Makes the child choose the item with this text, and record the offered items.
 local function choosing(child, text)
   child:lua(
     [[
@@ -43,7 +43,7 @@ return {
       child:type('build<CR>')
       child:sees('first  #build')
       equal(child:screen()[24]:find('Tags'), nil)
-      -- It asks at once: these keys are for the question.
+      -- The question is asked at once, so these keys answer it.
       child:type('#<C-u>later<CR>')
       child:sees('first  #later')
     end,
@@ -58,7 +58,7 @@ return {
       child:sees('Tags (empty')
       child:type('build ui<CR>')
       child:sees('first  #build  #ui')
-      -- The first question was still on the screen, so the keys came before the second one.
+      -- The first question was once still on the screen, so keys came before the second question.
       child:type('#')
       child:sees('Tags (empty for none): build ui')
       child:type('<C-u>#UI later<CR>')

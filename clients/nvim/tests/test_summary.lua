@@ -1,9 +1,9 @@
---- Summaries while a model writes them. The model is a server under the control of the test.
+--- Summaries while a model writes them. The model is a server that the test controls.
 
 local f = require('fixture')
 local equal, wait = f.equal, f.wait
 
---- Starts a server with OpenAI's protocol for streams of text.
+--- Starts a server that speaks OpenAI's protocol for streams of text.
 local function model(t)
   local server = vim.loop.new_tcp()
   assert(server:bind('127.0.0.1', 0))
@@ -95,7 +95,7 @@ return {
       writer.say('## Goal\nTo be ')
       child:sees('To be')
       child:sees('moving…')
-      -- Half of a character, and an escape sequence.
+      -- The text has half a character, and an escape sequence.
       writer.say('wärm\27[2J')
       child:sees('To be wärm␛[2J')
       child:type('gg')

@@ -1,7 +1,6 @@
 --- The tree on the screen of another Neovim, driven by keys.
 ---
---- While that Neovim waits for input it answers no requests, so a test sends the action and its input at
---- once.
+--- While that Neovim waits for input it answers no requests, so a test sends an action together with its input.
 
 local f = require('fixture')
 local equal = f.equal
@@ -67,7 +66,7 @@ return {
     end,
   },
   {
-    -- The question had no number: a step of two entries looked like one of two hundred.
+    -- The question once had no number, so that two entries looked like two hundred.
     'the question before a navigation says how many entries are left behind',
     function(t)
       local child = shown(t)
@@ -96,7 +95,7 @@ return {
       child:type('ggj<CR>1<CR>')
       child:gives(LINE, '◉  assistant  says a1 ← active')
       child:lua('vim.ui.select = function(_, options) asked = options.prompt end')
-      -- The branch is folded: the key opens it first.
+      -- The branch is folded, so the key first opens it.
       child:type('G<CR>')
       child:gives(LINE, '   └─ ⊟ user       says u2')
       child:type('G<CR>')
@@ -178,8 +177,8 @@ return {
     end,
   },
   {
-    -- The state entry of a stale program made a session open on an old branch, and nothing said where the newest turns
-    -- are.
+    -- The state entry of a stale program once made a session open on an old branch, and no text said where the newest
+    -- turns are.
     'a session that opens beside its newest turns says so, and o goes there',
     function(t)
       local child = t.child()
@@ -196,8 +195,8 @@ return {
     end,
   },
   {
-    -- A user has 128 instances of inotify. When all were taken, the daemon noticed the entries of other processes only
-    -- at the next call, so the tree of an idle Neovim did not show them.
+    -- A user has 128 instances of inotify. When all were in use, the daemon once noticed the entries of other
+    -- processes only at the next call, so the tree of an idle Neovim did not show them.
     'entries of other programs are shown also if the platform refuses to watch files',
     function(t)
       local wrapper = t.folder() .. '/treelined'
@@ -290,7 +289,7 @@ return {
     end,
   },
   {
-    -- Each step of a branch stood further to the right, so that a large tree was guides.
+    -- Each step of a branch was once indented further, so that a large tree consisted of guides.
     'branches that were left are one row, which keys open and close',
     function(t)
       local child = shown(t)
@@ -308,7 +307,7 @@ return {
       child:sees('others have written')
       child:type('o')
       gives('   └─ ⊞ 2 branches · 3 entries · says u2 · says u3')
-      -- The cursor leaves the leaf while the move waits to be drawn: drawing took it back to the leaf.
+      -- The cursor leaves the leaf before the move is drawn. Drawing once put the cursor back on the leaf.
       child:type('ggjj<CR>')
       gives('   ├─ ⊞ 2 entries · says u2', '   └─ ⊞ 1 entry · says u3')
       child:type('<Tab>')
@@ -353,7 +352,7 @@ return {
     end,
   },
   {
-    -- From the last row, a search went back to the nearest match above, as if there were no first one.
+    -- A search from the last row once found the nearest match above it, instead of the first match.
     'a search from the last row begins at the first',
     function(t)
       local child = shown(t)
@@ -363,7 +362,7 @@ return {
     end,
   },
   {
-    -- Neovim sent every query as words, so a regular expression found nothing.
+    -- Neovim once sent every query as words, so a regular expression found nothing.
     'a query or a search between slashes is a regular expression',
     function(t)
       local child = shown(t)
@@ -382,7 +381,7 @@ return {
       child:gives('#notes', 2)
       f.matches(child:lua('return notes[2]'), 'is no regular expression')
       child:gives('vim.api.nvim_buf_line_count(0)', 4)
-      -- A slash alone, or two, are words.
+      -- One slash or two slashes alone are words.
       child:command('Treelined query //')
       child:sees('No rows')
       child:type('s<C-u><CR>')
@@ -401,7 +400,7 @@ return {
     end,
   },
   {
-    -- The cursor stays in the tree when K shows an entry, so q closed the tree and left the entry.
+    -- The cursor stays in the tree when K shows an entry, so q once closed the tree and left the entry open.
     'q closes the entry that K has shown, and then the tree',
     function(t)
       local child = shown(t)
@@ -461,7 +460,7 @@ return {
       child:type('K')
       child:sees('x␛[2J')
       child:type('<CR>1<CR>')
-      -- The prompt has the original text, so that it can be sent again.
+      -- The prompt has the original text, so that the user can send it again.
       child:gives("vim.api.nvim_buf_get_name(0):match('prompt$')", 'prompt')
       equal(table.concat(child:lines(), '\n'), hostile)
       child:type('<C-s>')
@@ -472,8 +471,8 @@ return {
     end,
   },
   {
-    -- Neovim processes the default of a question like typed keys, and C-f opens a window of commands. A
-    -- path went through expand(), which runs text between backticks.
+    -- Neovim processes the default of a question like typed keys, and C-f opens a window of commands. A path once went
+    -- through expand(), which runs text between backticks.
     'labels and names of files are never run as commands',
     function(t)
       local child = t.child()
@@ -535,7 +534,7 @@ return {
     end,
   },
   {
-    -- Only R opened the session again, and the cursor jumped to the leaf.
+    -- Once only R opened the session again, and the cursor jumped to the leaf.
     'the death of the daemon is shown; the next key opens the session again, and the cursor stays',
     function(t)
       local child = shown(t)
@@ -556,7 +555,7 @@ return {
     end,
   },
   {
-    -- The cursor was put back to where it had been when the rows were asked for.
+    -- The cursor was once put back to its position at the time of the request.
     'a cursor that moves while rows are read stays where the user has put it',
     function(t)
       local child = shown(t)
@@ -598,8 +597,8 @@ return {
     end,
   },
   {
-    -- A repetition was recognized only while the leaf was the same, so after a lost answer, when the message itself
-    -- is the leaf, it was appended a second time.
+    -- A retry was once recognized only if the leaf was unchanged. After a lost answer the leaf is the message itself,
+    -- so the message was appended a second time.
     'a message whose answer was lost is sent again with its id, and appended once',
     function(t)
       local child = shown(t)
@@ -632,7 +631,7 @@ return {
     end,
   },
   {
-    -- The draft would follow entries that the user has not seen.
+    -- Otherwise the draft would follow entries that the user has not seen.
     'a draft that is sent by a new daemon does not follow the entries of others silently',
     function(t)
       local child = shown(t)
@@ -714,7 +713,7 @@ return {
     end,
   },
   {
-    -- Guides of up to 64 columns filled a narrow window, so that no word of a deep row was visible.
+    -- Guides of up to 64 columns once filled a narrow window, so that no word of a deep row was visible.
     'guides take a sixth of the window, and are drawn again when its width changes',
     function(t)
       local child = t.child()
@@ -734,7 +733,7 @@ return {
       child:command('Treelined open ' .. id)
       child:sees('← active')
       child:type('zR')
-      -- Folded, the branch is one row that has these words too.
+      -- If the branch is folded, its one row has these words too.
       child:sees('assistant  says side30')
       local function columns_before_speaker()
         local line = cursor_line(child)
@@ -753,7 +752,7 @@ return {
     end,
   },
   {
-    -- The cursor was put in the middle of the window also at the end of the tree.
+    -- The cursor was once put in the middle of the window even at the end of the tree.
     'the end of a long tree fills the window',
     function(t)
       local child = t.child()

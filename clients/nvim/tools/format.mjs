@@ -1,4 +1,4 @@
-// Formats Lua with StyLua's WebAssembly build, which needs no native binary. `--check` only reports.
+// Formats Lua with the WebAssembly build of StyLua, which needs no native program. `--check` only reports differences.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

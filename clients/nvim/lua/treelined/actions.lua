@@ -1,4 +1,4 @@
---- Actions on a tree. Each takes the tree, asks the user where necessary, and calls the daemon.
+--- Actions on a tree. Each gets the tree, asks the user if necessary, and calls the daemon.
 
 local Tree = require('treelined.tree')
 local advice = require('treelined.advice')
@@ -81,7 +81,7 @@ function M.filter(tree, filter)
   vim.ui.select(config.filters, { prompt = 'Rows:', kind = 'treelined.filter' }, set)
 end
 
---- Shows only rows that match the query (see `query.parse`); an empty one shows all rows again.
+--- Shows only rows that match the query (see `query.parse`). An empty query shows all rows again.
 ---@param tree treelined.Tree
 ---@param given? string asks for it if left out
 function M.query(tree, given)
@@ -95,10 +95,10 @@ function M.query(tree, given)
   ask.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
 end
 
---- Matches around the one that a search goes to, which are marked too.
+--- The number of matches around the found one that are marked too.
 local MARKED = 200
 
---- Marks the matches around a match, and goes to it.
+--- Marks the matches around a match, and moves the cursor to the match.
 local function mark_and_go(tree, params, match)
   local offset = math.max(match.offset - MARKED / 2, 0)
   local page = { offset = offset, limit = MARKED }
@@ -114,7 +114,7 @@ local function mark_and_go(tree, params, match)
   end)
 end
 
---- Goes to a match. The daemon searches, so rows that are not drawn yet are found too.
+--- Moves the cursor to a match. The daemon searches, so it also finds rows that are not drawn yet.
 ---@param tree treelined.Tree
 ---@param query string
 ---@param place {around?: string, offset?: integer} params of `get_tree`
@@ -151,7 +151,7 @@ local function go_to_match(tree, query, place, from)
   end)
 end
 
---- Searches all rows from the cursor on.
+--- Searches all rows, from the cursor on.
 ---@param tree treelined.Tree
 ---@param query? string see `query.parse`; asks for it if left out
 function M.search(tree, query)
@@ -160,7 +160,7 @@ function M.search(tree, query)
       return
     end
     local node, row = tree:current()
-    -- Below the last row is nothing; `around` would go back to the nearest match above it.
+    -- No row is below the last one, and `around` would find the nearest match above it instead.
     local is_last = node and row == tree.rows.total and not node.folded
     local place = node and not is_last and { around = node.id } or { offset = 0 }
     go_to_match(tree, text, place, node and node.id)
@@ -185,7 +185,7 @@ end
 M.search_next = search_by(1)
 M.search_previous = search_by(-1)
 
---- Goes to the leaf.
+--- Moves the cursor to the leaf.
 function M.leaf(tree)
   if tree.session.leaf_id then
     tree:go_to(tree.session.leaf_id)
@@ -231,7 +231,7 @@ function M.keys()
   keys.show(keys.tree)
 end
 
---- Returns the rows of lines, those that were fetched.
+--- Returns the rows of a range of lines, without those that were not fetched.
 ---@param tree treelined.Tree
 ---@param lines? {[1]: integer, [2]: integer} the first and the last line; the cursor's if left out
 ---@return treelined.TreeNode[]
@@ -246,7 +246,7 @@ local function nodes_of(tree, lines)
   return nodes
 end
 
---- Copies the messages of lines to the leaf, in their order.
+--- Copies the messages of a range of lines to the leaf, in their order.
 ---@param tree treelined.Tree
 ---@param _ nil
 ---@param lines? {[1]: integer, [2]: integer} the cursor's line if left out
@@ -270,8 +270,10 @@ function M.copy(tree, _, lines)
   end)
 end
 
--- - Shows two branches side by side: the branches of the first and the last line, or of the cursor and the leaf.
---   -@param tree treelined.Tree -@param _ nil -@param lines? {[1]: integer, [2]: integer}
+--- Shows two branches side by side: those of the first and the last line, or those of the cursor and the leaf.
+---@param tree treelined.Tree
+---@param _ nil
+---@param lines? {[1]: integer, [2]: integer} the selected lines; the cursor's line and the leaf if left out
 function M.compare(tree, _, lines)
   local nodes = nodes_of(tree, lines)
   local first = nodes[1] and nodes[1].id
@@ -284,15 +286,15 @@ function M.compare(tree, _, lines)
   require('treelined.compare').show(tree.session, first, second)
 end
 
---- Makes a session of the path to the entry under the cursor, and shows it. Before a user message, whose text is put
---- into its prompt.
+--- Makes a session from the path to the entry under the cursor, and shows it. For a user message the path ends before
+--- the message, and its text is put into the prompt of the new session.
 function M.fork(tree)
   local node = tree:current()
   if not node then
     return
   end
   local session = tree.session
-  -- Calls without results would make the fork unusable for a model.
+  -- A model cannot continue a fork that has calls without results.
   local params = { entryId = node.id, closeToolCalls = true }
   session:request('fork_session', params, function(err, result)
     if err then
@@ -334,7 +336,7 @@ local function describe_branch(each)
   )
 end
 
---- Lets the user choose a branch, and puts the cursor on its last entry.
+--- Lets the user choose a branch, and moves the cursor to its last entry.
 function M.branches(tree)
   tree.session:request('list_branches', { archived = tree.archived or nil }, function(err, result)
     if err then
@@ -358,34 +360,34 @@ function M.tags(tree, tags)
   require('treelined.sorting').tags(tree.session.id, tags)
 end
 
---- Pins the session, or takes the pin away.
+--- Pins the session, or removes its pin.
 function M.pin(tree)
   require('treelined.sorting').mark(tree.session.id, 'pinned')
 end
 
---- Puts the session away, or brings it back.
+--- Archives the session, or restores it from the archive.
 function M.archive_session(tree)
   require('treelined.sorting').mark(tree.session.id, 'archived')
 end
 
---- Shows the sessions that come from each other.
+--- Shows the family of the session.
 function M.family(tree)
   require('treelined.family').pick(tree.session.id, (tree:current()))
 end
 
---- Chooses between the answers to one question.
+--- Lets the user choose between the answers to one question.
 function M.candidates(tree)
   require('treelined.candidates').show(tree)
 end
 
---- Asks a question beside the conversation.
+--- Asks a side question.
 ---@param tree treelined.Tree
 ---@param question? string asks for it if left out
 function M.aside(tree, question)
   require('treelined.branch').aside(tree, question)
 end
 
---- Brings such a question into the conversation.
+--- Copies a side question and its answer into the conversation.
 function M.keep_aside(tree)
   require('treelined.branch').keep(tree)
 end
@@ -397,7 +399,7 @@ function M.export(tree, path)
   require('treelined.export').export(tree.session, path)
 end
 
---- Moves the session to the trash, after a question, and leaves its tree.
+--- Moves the session to the trash, after a question to the user, and leaves its tree.
 function M.delete(tree)
   local session = tree.session
   require('treelined.trash').delete(session.id, session:title(), function()
@@ -407,7 +409,8 @@ function M.delete(tree)
   end)
 end
 
---- Closes the window of an entry, if there is one; else the window, or leaves the buffer if it is the only window.
+--- Closes the window of an entry, if there is one. Otherwise closes this window, or leaves the buffer if it is in the
+--- only window.
 function M.close(tree)
   if entry.close(tree.session) then
     return
@@ -420,8 +423,8 @@ end
 --- Actions that need no daemon.
 local LOCAL = { keys = true, close = true }
 
---- Runs an action on the tree of the current buffer. If the session is not open any more, opens it first, with a new
---- daemon if necessary.
+--- Runs an action on the tree of the current buffer. If the session is not open any more, it is first opened again, if
+--- necessary with a new daemon.
 ---@param name string
 function M.run(name, ...)
   local tree = Tree.get()
@@ -437,7 +440,7 @@ function M.run(name, ...)
     elseif name == 'refresh' then
       return
     end
-    -- After the rows are drawn: the action is about the entry under the cursor.
+    -- The action is about the entry under the cursor, so it waits until the rows are drawn.
     tree:when_drawn(function()
       if Tree.get() == tree then
         M[name](tree, unpack(arguments))

@@ -4,7 +4,7 @@ local M = {}
 
 local DEFECT = 'this is a defect of the plugin; please report it'
 
---- Advice by kind; an empty text needs none.
+--- Advice by kind of error. An empty text means that the error needs no advice.
 ---@type table<treelined.ErrorKind|treelined.ClientErrorKind, string>
 M.by_kind = {
   parseError = DEFECT,
@@ -69,12 +69,12 @@ M.by_kind = {
   sessionAmbiguous = '`:Treelined open` without an id lists the sessions',
 }
 
---- Returns what has happened, and what to do about it.
+--- Returns the message of an error, followed by its advice.
 ---@param err treelined.Error
 ---@return string
 function M.text(err)
   local advice = M.by_kind[err.kind] or (err.retryable and 'try again' or '')
-  -- A daemon that could not be started has no log, and its message has the remedy.
+  -- If the daemon could not be started there is no log, and the message already says what to do.
   if err.kind == 'disconnected' and not err.details.stderr then
     advice = ''
   end

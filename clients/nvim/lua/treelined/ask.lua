@@ -9,15 +9,15 @@ local function is_builtin()
   return debug.getinfo(vim.ui.input, 'S').source:find('vim/ui.lua', 1, true) ~= nil
 end
 
---- Calls `vim.ui.input` and tells an empty answer from no answer: Neovim 0.7 passes nil for both.
+--- Calls `vim.ui.input`, and distinguishes an empty answer from a cancelled question: Neovim 0.7 passes nil for both.
 ---@param options {prompt: string, default?: string}
 ---@param callback fun(text: string) not called without an answer
 ---@param without? fun() called without an answer
 function M.input(options, callback, without)
-  -- Neovim processes the default like typed keys, so it must contain no control characters.
+  -- Neovim processes the default like typed keys, so the default must not contain control characters.
   options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
   local function given(text)
-    -- Neovim leaves the prompt with its answer on the screen, as if it still asked.
+    -- Neovim leaves the prompt and its answer on the screen, as if it were still waiting.
     vim.api.nvim_echo({ { '' } }, false, {})
     if text then
       callback(text)

@@ -1,5 +1,5 @@
---- Names and archive of branches. A branch is meant by any of its entries; every change names its inverse, and is
---- announced, so that all trees are drawn again.
+--- Names and archive of branches. Any entry of a branch stands for it. The result of every change names the inverse
+--- change, and every change is announced, so that all trees are drawn again.
 
 local advice = require('treelined.advice')
 local ask = require('treelined.ask')
@@ -16,7 +16,7 @@ local function say(text)
   vim.notify('treelined: ' .. text)
 end
 
---- Returns the key of an action, or its command if keys are not mapped.
+--- Returns the key of an action, or its command if the default keys are off.
 ---@param plug string the name of its map
 ---@param command string
 local function key_of(plug, command)
@@ -28,7 +28,7 @@ local function key_of(plug, command)
   return ':Treelined ' .. command
 end
 
---- Returns the row under the cursor; nil, with a message, if it stands for several branches.
+--- Returns the row under the cursor. Returns nil, with a message, if the row stands for several branches.
 local function current(tree)
   local node = tree:current()
   if node and node.folded and node.folded.branches > 1 then
@@ -83,8 +83,8 @@ local function unarchive(tree)
   end)
 end
 
---- Archives the branch of the entry under the cursor, or brings it back if it is archived. The leaf moves out of the
---- branch first.
+--- Archives the branch of the entry under the cursor, or restores it if it is archived. If the leaf is in the branch,
+--- it first moves out.
 ---@param tree treelined.Tree
 function M.archive(tree)
   local node = tree:current()
@@ -103,7 +103,7 @@ function M.archive(tree)
   end)
 end
 
---- Asks a question beside the conversation: in the background, below the leaf.
+--- Asks a side question: a background branch below the leaf.
 ---@param tree treelined.Tree
 ---@param question? string asks for it if left out
 function M.aside(tree, question)
@@ -127,7 +127,7 @@ function M.aside(tree, question)
   end)
 end
 
---- Brings the background branch of the entry under the cursor into the conversation.
+--- Copies the background branch of the entry under the cursor into the conversation.
 ---@param tree treelined.Tree
 function M.keep(tree)
   call(tree, 'keep_branch', {}, function(result)
@@ -146,7 +146,8 @@ function M.toggle(tree)
   tree:refresh()
 end
 
---- Says below the rows how many branches are archived. The line is not one of the buffer, whose lines are rows.
+--- Shows the number of archived branches below the rows. The line is virtual text, since the lines of the buffer are
+--- rows.
 ---@param tree treelined.Tree
 function M.draw(tree)
   vim.api.nvim_buf_clear_namespace(tree.buf, namespace, 0, -1)

@@ -14,7 +14,7 @@ end
 --- The most branches that are compared at once.
 local MOST = 32
 
---- Goes to a candidate, and notes the reason on the others.
+--- Moves the leaf to a candidate, and notes the reason on the other candidates.
 local function choose(tree, tip, reason)
   local params = { tipId = tip, reason = vim.trim(reason) ~= '' and reason or nil }
   tree.session:request('choose', params, function(err, result)
@@ -31,7 +31,7 @@ local function choose(tree, tip, reason)
   end)
 end
 
---- Lets the user choose one of these branches of one question.
+--- Lets the user choose one of these branches, which answer the same question.
 local function pick(tree, branches, outcomes)
   local options = {
     prompt = 'Candidates:',
@@ -52,12 +52,12 @@ local function pick(tree, branches, outcomes)
   end)
 end
 
---- Returns the branches of one question: of the newest one that any branch answers.
+--- Returns the branches that answer one question: the newest question with an answer.
 local function candidates(branches)
   local groups, latest = {}, nil
   for _, each in ipairs(branches) do
     if each.group then
-      -- Questions at several entries may have one name.
+      -- Two groups may have the same name at different forks.
       local key = each.group .. '\n' .. (each.forkId or '')
       groups[key] = groups[key] or {}
       table.insert(groups[key], each)
@@ -70,7 +70,8 @@ local function candidates(branches)
   return latest and groups[latest.key] or {}
 end
 
---- Shows the candidates of the newest question side by side, and goes to the one that the user chooses.
+--- Shows the candidates of the newest question side by side, and moves the leaf to the candidate that the user
+--- chooses.
 ---@param tree treelined.Tree
 function M.show(tree)
   local session = tree.session

@@ -1,4 +1,4 @@
---- A connection to one daemon: calls with deadlines, notifications, questions and answers.
+--- A connection to one daemon: calls with deadlines, notifications, and answers to questions.
 
 local errors = require('treelined.errors')
 local json = require('treelined.json')
@@ -11,7 +11,7 @@ local M = {}
 --- Default deadline of calls, in milliseconds.
 local TIMEOUT_MS = 30000
 
---- The same for calls that wait for people and models, or work on many files. A question is open for at most
+--- The default deadline of calls that wait for people or models, or read many files. A question stays open for at most
 --- 10 minutes.
 local WAITING_TIMEOUT_MS = 660000
 
@@ -116,7 +116,7 @@ end
 ---@param message table
 ---@return {field: string, reason: string}|nil why it cannot be sent
 function Client:send(message)
-  -- The id comes first, where the daemon finds it even in a message that is too large.
+  -- The id comes first, so that the daemon finds it even in a message that is too large.
   local params, why = json.encode(message.params or vim.empty_dict())
   if not params then
     return why
@@ -129,7 +129,7 @@ function Client:send(message)
   )
 end
 
---- Removes a call from the open ones, and returns it.
+--- Removes a call from the pending ones, and returns it.
 function Client:settle(id)
   local call = self.pending[id]
   self.pending[id] = nil
@@ -139,8 +139,8 @@ function Client:settle(id)
   return call
 end
 
---- Calls a method, with params as in the protocol. The callback runs once, in the main loop, with an error or
---- the result. Without a response in time the error has the kind `timeout`.
+--- Calls a method with the params of the protocol. The callback runs once, in the main loop, with an error or the
+--- result. If the response is late, the error has the kind `timeout`.
 ---@param method string
 ---@param params? table
 ---@param callback? treelined.Callback
@@ -173,7 +173,7 @@ function Client:request(method, params, callback, options)
     timeout_ms,
     0,
     vim.schedule_wrap(function()
-      -- The response may be scheduled already.
+      -- The callback of the response may already be scheduled.
       if self:settle(id) then
         self:cancel(id)
         local text = ('%s: no answer within %d ms'):format(method, timeout_ms)
@@ -186,8 +186,8 @@ function Client:request(method, params, callback, options)
   return id
 end
 
---- Calls a method and waits for the response. Scheduled callbacks run meanwhile. Not for `vim.loop`
---- callbacks.
+--- Calls a method and waits for the response. Scheduled callbacks run during the wait. It must not be called from
+--- `vim.loop` callbacks.
 ---@param method string
 ---@param params? table
 ---@param options? treelined.CallOptions
@@ -216,8 +216,8 @@ for name, method in pairs(protocol.methods) do
   end
 end
 
---- Asks the daemon to cancel a call. The daemon decides: a navigation returns `cancelled = true`, another
---- waiting call fails with `cancelled`, and a call that has taken effect returns its usual result.
+--- Asks the daemon to cancel a call. The daemon decides: a navigation returns `cancelled = true`, another waiting call
+--- fails with `cancelled`, and a call that has already taken effect returns its usual result.
 ---@param id integer
 function Client:cancel(id)
   if not self.over then
@@ -225,14 +225,14 @@ function Client:cancel(id)
   end
 end
 
---- Calls a handler with each notification.
+--- Calls a handler for each notification.
 ---@param name string for instance `session_tree`, or `*` for all
 ---@param handler fun(params: table, name: string)
 ---@return fun() stop
 function Client:on(name, handler)
   local handlers = self.handlers[name] or {}
   self.handlers[name] = handlers
-  -- A new table, so that the same function can be registered twice.
+  -- Each registration is a new table, so that the same function can be registered twice.
   local entry = { handler }
   handlers[#handlers + 1] = entry
   return function()
@@ -264,10 +264,10 @@ function Client:dismiss(event_id)
   end
 end
 
---- The most characters of the reason of a cancel.
+--- The most characters in the reason of a cancel.
 local MOST_REASON = 500
 
---- Returns an answer with its reason cut to what the daemon accepts.
+--- Returns an answer. Its reason is cut to the length that the daemon accepts.
 local function cut(result)
   local reason, count = type(result) == 'table' and result.reason, 0
   if type(reason) == 'string' then
@@ -281,8 +281,8 @@ local function cut(result)
   return result
 end
 
---- Returns the answer of an answerer that fails, as params of `answer_event` (protocol.md §5.3). A command fails, and a
---- guard that fails does not consent.
+--- Returns the params of `answer_event` for an answerer that has failed (protocol.md §5.3). A command then fails, and
+--- a guard does not consent.
 function Client:failed(name, event_id, why)
   if name == 'command_invoked' then
     return { eventId = event_id, error = why }
@@ -311,7 +311,7 @@ function Client:ask(name, event)
       end
       local why = ('the answer to %s was refused: %s'):format(name, err)
       self:report('treelined: ' .. why)
-      -- The daemon must not wait in vain, and a cancel stays one.
+      -- The daemon refused the answer. It gets another one, so that it does not wait in vain; a cancel stays a cancel.
       local instead = self:failed(name, event_id, why)
       if type(params.result) == 'table' and params.result.cancel then
         instead.result = { cancel = true }
@@ -336,7 +336,7 @@ function Client:ask(name, event)
   if answerer then
     ok, why = self:guard('the answerer of ' .. name, answerer, event, question)
   end
-  -- The daemon must not wait for an answerer that fails.
+  -- An answerer that fails gets an answer here, so that the daemon does not wait for it.
   if not ok then
     question.fail(why)
   end
@@ -376,7 +376,7 @@ function Client:receive(line)
     end
     return
   end
-  -- The response to a call that has timed out is ignored.
+  -- A response to a call that has timed out is ignored.
   local call = message.id and self:settle(message.id)
   if call then
     local err = message.error and errors.answered(call.method, message.error) or nil
@@ -418,7 +418,7 @@ function Client:disconnect(why)
   end
 end
 
---- Lets the daemon answer what it has accepted, and end. Later calls fail with `disconnected`.
+--- Ends the connection. The daemon first answers all accepted requests. Later calls fail with `disconnected`.
 ---@param timeout_ms? integer after so long the daemon gets SIGTERM, then SIGKILL; default 10 s
 function Client:close(timeout_ms)
   self.over = self.over or errors.new('disconnected', 'the client is closed')
@@ -440,7 +440,7 @@ function Client:close_and_flush()
   vim.wait(CLOSE_MS, function()
     return self.ended or self.process:queued() == 0
   end, 5)
-  -- The daemon still has to read what is in the pipe. If it ends at once, the wait is short.
+  -- The daemon must still read the pipe. If the daemon ends, the wait ends too.
   vim.wait(FLUSH_MS, function()
     return self.ended
   end, 5)
@@ -504,7 +504,7 @@ function M.start(options, callback)
     if name:find('_before_', 1, true) then
       answers[name] = { onFailure = options.on_failure or 'cancel' }
     end
-    -- The daemon would wait for answers to questions that it does not send.
+    -- Without these notifications the answerer would never be called, and the daemon would wait for its answer.
     needed[name], needed.event_resolved = true, true
   end
   local unwanted = vim.tbl_filter(function(name)
@@ -515,7 +515,7 @@ function M.start(options, callback)
     protocolVersion = protocol.version,
     clientInfo = options.client_info or { name = 'treelined.nvim' },
     processId = uv.os_getpid(),
-    -- A shared daemon has another working directory.
+    -- The working directory of a shared daemon may be another one.
     cwd = uv.fs_realpath(options.cwd or uv.cwd()),
     capabilities = {
       answers = answers,

@@ -1,4 +1,4 @@
---- `:Treelined`, its subcommands and their completion.
+--- The command `:Treelined`, its subcommands and their completion.
 
 local config = require('treelined.config')
 
@@ -48,7 +48,7 @@ local function complete_search(query)
   return require('treelined.search').complete(query:match('%S*$'), query)
 end
 
---- Searches all sessions.
+--- Returns a function that searches all sessions in this mode.
 local function on_all(mode)
   return function(query)
     require('treelined').search(query, nil, { mode = mode })

@@ -1,4 +1,4 @@
---- Two branches side by side, in the diff mode of Neovim, in their own tab page.
+--- Shows two branches side by side in a separate tab page, in Neovim's diff mode.
 
 local advice = require('treelined.advice')
 local entry = require('treelined.entry')
@@ -7,10 +7,10 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- Entries that are shown of each branch.
+--- The most entries that are shown of each branch.
 local LIMIT = 400
 
---- Reads entries, and calls back with their text, or with the first error.
+--- Reads entries, and calls the callback with their text or with the first error.
 ---@param session treelined.OpenSession
 ---@param ids string[]
 ---@param callback fun(err: treelined.Error|nil, lines: string[]|nil)
@@ -59,7 +59,7 @@ local function title(side, branch, is_active)
   return table.concat(parts, ' · ')
 end
 
---- Fills the buffer of a branch, and puts it into the current window.
+--- Fills the buffer of a branch, and shows it in the current window.
 local function fill(session, side, lines, text)
   local buf = windows.scratch('treelined://compare/' .. side)
   windows.fill(buf, lines)
@@ -73,7 +73,7 @@ local function fill(session, side, lines, text)
   windows.wrap_at_words()
 end
 
---- Shows two branches from where they part.
+--- Shows two branches, from the entry after their common ancestor on.
 ---@param session treelined.OpenSession
 ---@param a string the last entry of one branch
 ---@param b string the last entry of the other

@@ -69,7 +69,7 @@ M.filters = TYPES.filter
 ---@type treelined.Config
 local given = {}
 
---- Returns the problems of a configuration, one line each.
+--- Returns the problems of a configuration, one on each line.
 ---@param config any
 ---@return string[]
 function M.problems(config)
@@ -111,7 +111,7 @@ function M.set(config)
   given = config
 end
 
---- Returns the user's settings, unchecked.
+--- Returns the user's settings without checking them.
 ---@return any
 function M.given()
   local global = from_global()

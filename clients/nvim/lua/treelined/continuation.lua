@@ -1,5 +1,5 @@
---- Goes on in another agent: asks for it, says what it does not get, and runs `treelined continue` in a terminal, which
---- makes the new session and starts the agent. protocol.md §3.18.
+--- Continues a conversation in another agent. Asks for the agent, says what it does not get, and runs `treelined
+--- continue` in a terminal, which makes the new session and starts the agent. protocol.md §3.18.
 
 local advice = require('treelined.advice')
 local config = require('treelined.config')
@@ -9,7 +9,7 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- The agents with their names; schema/agents.tsv has the list that clients share.
+--- The agents and their names. schema/agents.tsv has the list for all clients.
 M.agents = {
   { 'claude-code', 'Claude Code' },
   { 'codex', 'Codex' },
@@ -28,8 +28,8 @@ end, M.agents)
 local GO, LEARNED, COPY =
   'Go on', 'Go on with a summary of the branch that is left', 'Copy the command'
 
---- Choices for a conversation that is too large: a text, the params and the options that mean it, and the params that
---- ask for its size: nothing is summarized for a question.
+--- The choices for a conversation that is too large. Each has a text, the params and options for this choice, and the
+--- params that only ask for its size, for which no summary is written.
 local SHORTER = {
   { 'Only the last 20 turns', { last = 20 }, { '--last', '20' } },
   { 'Earlier turns as a summary', { compact = true }, { '--compact' }, { limit = 0 } },
@@ -58,7 +58,7 @@ local function count(number, one)
   return number == 1 and '1 ' .. one or ('%d %ss'):format(number, one)
 end
 
---- Returns what is handed over and lost, on one line.
+--- Returns on one line what the other agent gets and what is lost.
 local function describe(result)
   local parts = {
     ('%s, about %s'):format(count(result.messages, 'message'), count(result.tokens, 'token')),
@@ -72,7 +72,8 @@ local function describe(result)
   return utf8.line(table.concat(parts, '; '))
 end
 
---- Returns the program and its arguments. The options of the daemon find the same sessions and the same summarizer.
+--- Returns the program and its arguments. The options of the daemon are among them, so that the program uses the same
+--- session directory and summarizer.
 ---@param to treelined.Continuation
 ---@param learned boolean
 ---@return string[]
@@ -112,8 +113,8 @@ local function run_in_terminal(to, argv)
   vim.cmd('startinsert')
 end
 
---- Returns the command if a terminal and a person can read it; else says why not. A line break in a path or an id would
---- run what is before it.
+--- Returns the command if it can be shown to a person and pasted into a terminal. Otherwise reports why not: a shell
+--- would run the text before a line break in a path or an id as a separate command.
 local function readable(argv)
   for _, word in ipairs(argv) do
     if utf8.line(word) ~= word then
@@ -136,7 +137,7 @@ local function show_text(text)
   say('this is in the register "; give it to the agent as its first message')
 end
 
---- Asks the daemon what would be handed over; nothing is written.
+--- Asks the daemon what the other agent would get. Nothing is written.
 ---@param to treelined.Continuation
 ---@param callback fun(result: table)
 local function preview(to, callback)
@@ -165,7 +166,8 @@ local function preview(to, callback)
   end)
 end
 
---- Asks for the text for any other agent, or whether a summary can be written, and calls back with the result.
+--- Asks the daemon for the text for any other agent, or whether a summary can be written, and calls the callback with
+--- the result.
 ---@param to treelined.Continuation
 ---@param learned boolean
 ---@param callback fun(result: table)
@@ -180,7 +182,7 @@ local function ask(to, learned, callback)
   end)
 end
 
---- Shows what is lost, and does what the person chooses.
+--- Shows what is lost, lets the person choose, and acts on the choice.
 ---@param to treelined.Continuation
 ---@param result table
 local function confirm(to, result)
@@ -209,14 +211,14 @@ local function confirm(to, result)
     elseif chosen == GO or to.session:summarizer() then
       return run_in_terminal(to, argv)
     end
-    -- Says now, and not in the terminal, that nobody can write the summary; there may be one already.
+    -- If no summary can be written, the error is shown here instead of in the terminal. A summary may already exist.
     ask(to, true, function()
       run_in_terminal(to, argv)
     end)
   end)
 end
 
---- Goes on in another agent with the conversation up to an entry.
+--- Continues the conversation up to an entry in another agent.
 ---@param session treelined.OpenSession
 ---@param node treelined.TreeNode
 ---@param tool? string asks for it if left out

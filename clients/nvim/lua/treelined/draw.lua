@@ -1,16 +1,16 @@
 --- Formats a row of the tree: its text and its highlights. Pure.
 ---
---- Guides, previews and flags come from the daemon. Text of a session is sanitized here.
+--- The daemon sends the guides, previews and flags. This module replaces control characters in text of the session.
 
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- The first words of every summary of a branch; a row with the speaker `summary` does not repeat them.
+--- The first words of every summary of a branch. A row with the speaker `summary` leaves them out.
 local PREAMBLE =
   'This is a summary of a branch that was explored before the conversation returned here.'
 
---- Columns for the speaker.
+--- The number of columns for the speaker.
 local SPEAKER = 10
 
 local MARKS = {
@@ -39,8 +39,8 @@ local MARKS = {
 }
 M.marks = MARKS
 
---- Highlight groups, and the group that each links to by default; '' is no group. A group with a background
---- would leave gaps in the cursor line.
+--- The highlight groups, each with the group to which it links by default; '' means none. A group with a background
+--- would interrupt the highlight of the cursor line.
 M.highlights = {
   TreelinedActive = 'String',
   TreelinedFolded = 'Special',
@@ -60,14 +60,14 @@ M.highlights = {
   TreelinedFound = 'Underlined',
 }
 
---- Defines the highlight groups that are not defined.
+--- Defines the highlight groups that the user has not defined.
 function M.define_highlights()
   for group, link in pairs(M.highlights) do
     vim.api.nvim_set_hl(0, group, { default = true, link = link ~= '' and link or nil })
   end
 end
 
---- Groups by the style of a row.
+--- The highlight groups of the styles that a row may have.
 local STYLES = {
   accent = 'TreelinedAccent',
   success = 'TreelinedSuccess',
@@ -104,7 +104,7 @@ function M.speaker(node)
   return SPEAKERS[node.type] or node.type
 end
 
---- Returns how many sessions of which kind come from a row, such as `1 fork, 2 subagents`; empty without any.
+--- Returns how many sessions of each kind come from a row, such as `1 fork, 2 subagents`; '' if there are none.
 ---@param node treelined.TreeNode
 ---@return string
 function M.born(node)
@@ -156,7 +156,7 @@ function M.row(node, look)
       line = line .. text
     end
   end
-  -- At the left, where it is visible even if the row is long.
+  -- The mark is at the left, so that it is visible even if the row is long.
   local mark = node.isLeaf and marks.leaf or (node.onActivePath and marks.path) or ' '
   add(mark, 'TreelinedActive')
   add('  ')
@@ -176,13 +176,13 @@ function M.row(node, look)
       add(marks.born .. utf8.line(M.born(node)) .. marks.dot, 'TreelinedFlag')
     end
   end
-  -- Later highlights are above earlier ones.
+  -- A later highlight overrides an earlier one.
   local function show_found(begin, match)
     for _, span in ipairs(utf8.spans(utf8.line(match.snippet), match.ranges)) do
       highlights[#highlights + 1] = { begin + span[1], begin + span[2], 'TreelinedFound' }
     end
   end
-  -- A folded row stands for more than its first entry, in which something was found.
+  -- A folded row stands for a branch. A match in its first entry is not marked.
   local found = node.match or (not node.folded and look.found or nil)
   local is_label = found and found.snippet == node.label
   if node.label then
@@ -193,7 +193,7 @@ function M.row(node, look)
     end
     add(' ')
   end
-  -- The preview of a tool result already names the tool and the failure.
+  -- The preview of a tool result already contains the tool and the failure.
   if node.isError and not node.toolCall then
     add(marks.failed .. ' ', 'TreelinedError')
   end
@@ -223,7 +223,7 @@ function M.row(node, look)
     add(' ')
     add('(' .. utf8.line(table.concat(node.flags, ', ')) .. ')', 'TreelinedFlag')
   end
-  -- Where a branch begins: its other rows are below it.
+  -- The mark is only on the row where a branch begins, since the other rows of the branch are below it.
   if node.archived and (node.folded or (node.opened and node.opened.expand)) then
     add(' (archived)', 'TreelinedGuide')
   end

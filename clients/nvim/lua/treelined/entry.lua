@@ -1,4 +1,4 @@
---- The window for text of a session: a whole entry, or a summary while it is written.
+--- The window that shows a text of a session: a whole entry, or a summary that is being written.
 
 local config = require('treelined.config')
 local draw = require('treelined.draw')
@@ -83,8 +83,8 @@ local function window(session, buf)
   return win
 end
 
---- Closes the window of a session's entry in this tab page, and goes from there to the tree. Returns whether there was
---- one.
+--- Closes the window of a session's entry in this tab page, and enters the window of the tree. Returns whether there
+--- was such a window.
 ---@param session treelined.OpenSession
 ---@return boolean
 function M.close(session)
@@ -94,7 +94,7 @@ function M.close(session)
   end
   local was_current = win == vim.api.nvim_get_current_win()
   if not pcall(vim.api.nvim_win_close, win, false) then
-    -- It is the only window.
+    -- The window is the only one, so it cannot be closed.
     vim.cmd('bprevious')
     return true
   end
@@ -111,7 +111,7 @@ local function write(buf, first, last, lines)
   vim.bo[buf].modifiable = false
 end
 
---- Shows a text in this window, which is opened if necessary. The cursor stays where it is.
+--- Shows a text in this window, and opens the window if necessary. The cursor does not move.
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param title string
@@ -126,13 +126,13 @@ function M.show(session, text, title)
   return buf, win
 end
 
---- Shows a text while it is written.
+--- Shows a text that is still being written.
 ---@param session treelined.OpenSession
 ---@return fun(piece: string) append
 ---@return fun() abandon says that no more text follows
 function M.stream(session)
   local buf, win
-  -- The raw last line, because a character may arrive in two parts.
+  -- The raw last line. It is kept because a character may arrive in two parts.
   local tail = ''
   local function append(piece)
     if not buf then

@@ -2,7 +2,8 @@
 
 local M = {}
 
---- The error of a call. Decide on `kind`; code and message are for people. `tostring` returns the message.
+--- The error of a call. Programs should test `kind`; `code` and `message` are for people. `tostring` returns the
+--- message.
 ---@class treelined.Error
 ---@field kind treelined.ErrorKind|treelined.ClientErrorKind
 ---@field message string
@@ -11,13 +12,13 @@ local M = {}
 ---@field retry_after_ms? integer the time after which a retry makes sense
 ---@field code? integer JSON-RPC code, if the daemon answered
 
---- Kinds of this client, beside those of the daemon:
---- `disconnected`: the daemon could not be started, has ended, or is closed (details: `exitCode`, `signal`,
+--- The kinds of errors that this client adds to the daemon's kinds:
+--- `disconnected`: the daemon could not be started, has ended, or was closed (details: `exitCode`, `signal`,
 --- `stderr`).
 --- `timeout`: no response in time (details: `timeoutMs`); the daemon was asked to cancel the call.
 --- `versionMismatch`: the daemon speaks another protocol version (details: `expected`, `spoken`).
 --- `unreadable`: the response cannot be decoded, for instance because it is nested too deep.
---- `sessionAmbiguous`: the ids of several sessions begin with what was given.
+--- `sessionAmbiguous`: the given text is the beginning of the ids of several sessions.
 ---@alias treelined.ClientErrorKind 'disconnected'|'timeout'|'versionMismatch'|'unreadable'|'sessionAmbiguous'
 
 local Error = {}

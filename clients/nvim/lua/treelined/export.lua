@@ -1,11 +1,11 @@
---- Writes a session into a file: a page, Markdown, text, or the session file itself.
+--- Writes a session into a file, as a page, Markdown, text, or a session file.
 
 local advice = require('treelined.advice')
 local ask = require('treelined.ask')
 
 local M = {}
 
---- The format by the end of the file's name.
+--- The formats by the extension of the file's name.
 local FORMATS = {
   html = 'html',
   md = 'markdown',
@@ -25,7 +25,7 @@ local function counted(redactions)
   return count == 1 and '; 1 secret is replaced' or ('; %d secrets are replaced'):format(count)
 end
 
---- Exports a session. Asks before it replaces a file.
+--- Exports a session. Asks the user before it replaces a file.
 ---@param session treelined.OpenSession
 ---@param path? string asks for it if left out
 ---@param overwrite? boolean

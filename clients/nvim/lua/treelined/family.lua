@@ -1,4 +1,4 @@
---- The sessions that come from each other: forks, subagents, and continuations in other tools.
+--- The family of a session: forks, subagents, and continuations in other tools.
 
 local advice = require('treelined.advice')
 local row = require('treelined.row')
@@ -6,7 +6,7 @@ local sessions = require('treelined.session')
 
 local M = {}
 
---- Returns a session of a family in one line: its place in the tree of sessions, then its row.
+--- Returns one line for a session of a family: its position in the tree of sessions, then its row.
 ---@param each treelined.FamilyRow
 ---@param id string the session whose family it is
 ---@param born table<string, boolean> the sessions that come from the row of the cursor
@@ -17,8 +17,8 @@ local function describe(each, id, born)
   return mark .. ('  '):rep(math.min(each.depth, 16)) .. kind .. row.describe(each)
 end
 
---- Lets the user choose a session of the family, and shows it: the one from which a session comes at the entry at which
---- that hangs.
+--- Lets the user choose a session of the family, and shows it. If the chosen session is the parent, the cursor is at
+--- the entry from which this session comes.
 ---@param id string
 ---@param node? treelined.TreeNode the row of the cursor; the sessions that come from it are marked
 function M.pick(id, node)

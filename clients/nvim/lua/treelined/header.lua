@@ -1,4 +1,4 @@
---- Texts about a tree: its header and its part of the status line.
+--- Texts about a tree: its header, and its text for the status line.
 
 local M = {}
 
@@ -6,7 +6,7 @@ local function count(tree)
   return tree.rows.total == 1 and '1 row' or tree.rows.total .. ' rows'
 end
 
---- Returns what is at the leaf of others, and how to go there.
+--- Returns a text about the leaf of other programs, and how to go there.
 local function elsewhere(session)
   local turns = session.newer_turns
   if not turns then
@@ -19,7 +19,7 @@ local function elsewhere(session)
   return ('%s on another branch: %s'):format(newer, keys)
 end
 
---- Adds what goes on in the session.
+--- Adds texts about what the session is doing.
 local function add_state(parts, tree)
   local session = tree.session
   if session.over then
@@ -67,8 +67,8 @@ function M.title(tree)
   return add_state(parts, tree)
 end
 
---- Returns the text of the status line: title, number of rows, what goes on. In a buffer of a session it is about
---- that session, elsewhere about the one that was shown last; '' if none was shown.
+--- Returns the text for the status line: title, number of rows, and what the session is doing. In a buffer of a
+--- session the text is about this session, elsewhere about the session that was shown last; '' if there is none.
 ---@return string
 function M.status()
   local trees = require('treelined.tree')

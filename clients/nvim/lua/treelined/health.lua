@@ -29,7 +29,7 @@ local function check_configuration()
     fail(problem, { 'see :help treelined-configuration' })
   end
   if #problems == 0 then
-    -- Without the values: people paste this report, and the environment may contain keys.
+    -- Only the names are shown: people paste this report, and the values may be keys.
     local names = vim.tbl_keys(given)
     table.sort(names)
     local text = 'set and sound: ' .. table.concat(names, ', ')

@@ -1,5 +1,5 @@
---- The lines of a list of hits: for each hit its text, and of a branch that was left the reason and what was tried
---- instead. Pure.
+--- Makes the lines of a list of hits: for each hit its text and, if its branch was left, the reason and what was tried
+--- instead. Does no I/O.
 
 local config = require('treelined.config')
 local draw = require('treelined.draw')
@@ -7,7 +7,7 @@ local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- The most columns of a session's name.
+--- The most columns for a session's name.
 local NAME = 32
 
 local FIELDS =
@@ -35,7 +35,7 @@ end
 
 local function head(hit, kind)
   local name = utf8.line(hit.sessionName ~= '' and hit.sessionName or hit.sessionId)
-  -- Neovim highlights the text before the first bar as a file name, so the name itself has no bar.
+  -- Neovim highlights the text before the first bar as the name of a file, so the session's name must not have a bar.
   return ('%s|%s| '):format(cut(name:gsub('|', '¦'), NAME), kind)
 end
 
@@ -106,7 +106,7 @@ function M.lines(result)
   return lines
 end
 
---- Returns the words that no entry has, with near ones, as a sentence; nil if there are none.
+--- Returns a sentence with the words that no entry has and similar words; nil if there are none.
 ---@param result treelined.SearchResult
 ---@return string|nil
 function M.near(result)

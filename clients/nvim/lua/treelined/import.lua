@@ -1,4 +1,4 @@
---- Imports the conversations of other tools, which stay as they are.
+--- Imports the conversations of other tools. Their files do not change.
 
 local advice = require('treelined.advice')
 local sessions = require('treelined.session')
@@ -30,7 +30,7 @@ local function by_tool(rows)
   return table.concat(parts, ', ')
 end
 
---- Says why files could not be imported.
+--- Reports why files could not be imported.
 local function say_failures(files)
   local failed = vim.tbl_filter(function(file)
     return file.error ~= nil
@@ -78,7 +78,7 @@ local function run(client, params, callback)
   end)
 end
 
---- Says what an import would bring, asks, and imports it.
+--- Shows what an import would add, asks the user, and runs the import.
 ---@param argument? string a tool, or the path of a file or a folder; all places of all tools if left out
 ---@param callback fun() called when something was imported
 function M.import(argument, callback)

@@ -66,25 +66,25 @@ function M.pick()
   end)
 end
 
---- Shows the list of all sessions, which follows their changes.
+--- Shows the list of all sessions. The list follows changes.
 ---@param callback? fun() called when it is drawn
 function M.list(callback)
   require('treelined.list').show(callback)
 end
 
---- Imports the conversations of other tools, after a question, and shows the list of sessions.
+--- Imports the conversations of other tools after a question to the user, and shows the list of sessions.
 ---@param argument? string a tool, or the path of a file or a folder; all places of all tools if left out
 function M.import(argument)
   require('treelined.import').import(argument, M.list)
 end
 
---- Lets the user choose a deleted session, restores and opens it.
+--- Lets the user choose a deleted session, restores it and opens it.
 function M.restore()
   require('treelined.trash').restore(M.open)
 end
 
---- Returns a text for the status line: the title of a session, its number of rows, and what goes on there. '' until a
---- tree was shown.
+--- Returns a text for the status line: the title of a session, its number of rows, and what it is doing. Returns ''
+--- until a tree was shown.
 ---@param is_escaped? boolean doubles percent signs, for places that interpret them, such as the plugin lualine
 ---@return string
 function M.status(is_escaped)
@@ -95,14 +95,15 @@ function M.status(is_escaped)
   return is_escaped and (text:gsub('%%', '%%%%')) or text
 end
 
---- Searches the text of all sessions, and lists the hits in the quickfix window. Choosing one opens its tree there.
+--- Searches the text of all sessions, and lists the hits in the quickfix window. Choosing a hit opens its tree at the
+--- entry.
 ---@param query? string a question, or a regular expression between slashes; asks for it if left out
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil) called when they are listed
 ---@param options? treelined.SearchOptions
 function M.search(query, callback, options)
   local search = require('treelined.search')
   local mode = options and options.mode or 'ask'
-  -- The last question, exactly, is one command away.
+  -- A search for the exact words uses the last question by default.
   query = query or (mode ~= 'ask' and search.last() or nil)
   if query then
     return search.search(query, callback, options)
@@ -118,7 +119,7 @@ function M.search(query, callback, options)
   end)
 end
 
---- Runs a command that another client offers, for the session of the current window, and shows its output.
+--- Runs a command that another client offers, for the session of the current window, and shows the output.
 ---@param name string
 ---@param args? string
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.RunCommandResult|nil)
@@ -126,14 +127,14 @@ function M.run(name, args, callback)
   require('treelined.run').run(name, args, callback)
 end
 
---- Starts a separate daemon, apart from the one with the sessions of Neovim's trees.
+--- Starts a daemon in addition to the one that has the sessions of Neovim's trees open.
 ---@param options? treelined.ClientOptions
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.connect(options, callback)
   require('treelined.client').start(options, callback)
 end
 
---- The same, but waits for the result.
+--- Like `connect`, but waits for the result.
 ---@param options? treelined.ClientOptions
 ---@return treelined.Client|nil
 ---@return treelined.Error|nil
@@ -141,7 +142,7 @@ function M.connect_sync(options)
   return require('treelined.client').start_sync(options)
 end
 
---- Returns the client of the trees' sessions, if its daemon runs.
+--- Returns the client that has the sessions of the trees open, if its daemon runs.
 ---@return treelined.Client|nil
 function M.client()
   return require('treelined.session').client()

@@ -1,14 +1,14 @@
---- JSON as it is sent and received.
+--- Encodes and decodes the JSON of the protocol.
 ---
---- Neovim's decoder decodes everything, but its encoder encodes only strings. The rest is encoded here,
---- because the daemon stores what it receives byte for byte, and Neovim's encoder writes `a\/b`, rounds
---- numbers to 14 digits and accepts invalid UTF-8.
+--- Neovim's decoder decodes all JSON, but its encoder is used only for strings. This module encodes the rest, because
+--- the daemon stores the bytes that it receives, and Neovim's encoder writes `a\/b`, rounds numbers to 14 digits and
+--- accepts invalid UTF-8.
 
 local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- Tables nested deeper are taken for tables that contain themselves.
+--- A table that is nested deeper is treated as a table that contains itself.
 local MAX_DEPTH = 1000
 
 local empty_object = getmetatable(vim.empty_dict())
@@ -21,7 +21,7 @@ local function encode_string(value, path)
   if not utf8.is_valid(value) then
     fail(path, 'is not UTF-8')
   end
-  -- Neovim's encoder would escape slashes, so it does not get them.
+  -- Neovim's encoder would escape slashes, so it only gets the text between them.
   local out, from = {}, 1
   while true do
     local slash = value:find('/', from, true)
@@ -74,7 +74,7 @@ local function encode_table(value, path, depth, out)
     end
     names[#names + 1] = name
   end
-  -- Sorted, so that equal tables have equal bytes: the daemon recognizes a retry by them.
+  -- The names are sorted so that equal tables have equal bytes: the daemon recognizes a retry by its bytes.
   table.sort(names)
   out[#out + 1] = '{'
   for index, name in ipairs(names) do
@@ -102,7 +102,7 @@ function encode_value(value, path, depth, out)
   end
 end
 
---- Encodes a value; the members of objects are sorted by name.
+--- Encodes a value. The members of objects are sorted by name.
 ---
 --- `vim.NIL` is null, `{}` an empty list, `vim.empty_dict()` an empty object.
 ---@param value any
@@ -119,7 +119,7 @@ function M.encode(value)
   error(why, 0)
 end
 
---- Replaces unpaired surrogate escapes by U+FFFD. JSON allows them, Neovim's decoder does not.
+--- Replaces unpaired surrogate escapes by U+FFFD. JSON allows such escapes, but Neovim's decoder fails on them.
 local function mend_surrogates(text)
   local out, from, at = {}, 1, 1
   while true do
@@ -142,7 +142,7 @@ local function mend_surrogates(text)
   return table.concat(out) .. text:sub(from)
 end
 
---- Decodes a text. Members of objects that are null are left out; empty objects are `vim.empty_dict()`.
+--- Decodes a text. Null members of objects are left out. An empty object becomes `vim.empty_dict()`.
 ---@param text string
 ---@return any value nil if it cannot be decoded
 ---@return string|nil why

@@ -1,11 +1,11 @@
---- Jumps between messages of a person, also to rows that were not fetched.
+--- Moves the cursor between user messages, also to rows that were not fetched yet.
 
 local advice = require('treelined.advice')
 
 local M = {}
 
---- Puts the cursor on the next message of a person, or on the one before. Rows that were not fetched are fetched, page
---- by page, until there is one or the cursor has moved.
+--- Moves the cursor to the next user message, or to the previous one. Fetches missing rows page by page, until it
+--- finds a message or the user moves the cursor.
 ---@param tree treelined.Tree
 ---@param step 1|-1
 ---@param from? integer the row that the search goes on behind; the cursor's if left out
@@ -35,7 +35,8 @@ function M.to_prompt(tree, step, from, size)
       return tree:refresh()
     end
     tree:draw(from_row, to_row)
-    -- An answer that would be too large ends before the wanted row, which then comes alone, or not at all.
+    -- If an answer would be too large, the daemon ends it before the wanted row. A further request returns this row
+    -- alone, or not at all.
     local came = tree.rows:get(row) ~= nil
     if tree:main_window() and select(2, tree:current()) == start and (came or size > 1) then
       M.to_prompt(tree, step, row - step, not came and 1 or nil)

@@ -2,8 +2,8 @@
 
 local M = {}
 
---- Keys of the tree: key, `<Plug>` map, description, whether it works on selected lines too, and the name of the action
---- in schema/keys.tsv, the table of all clients, if it is there.
+--- The keys of the tree. Each has the key, its `<Plug>` map, a description, whether it also works on selected lines,
+--- and, if schema/keys.tsv (the table of all clients) has the action, its name there.
 M.tree = {
   {
     '<CR>',
@@ -105,7 +105,7 @@ M.list = {
   { 'g?', '<Plug>(treelined-list-keys)', 'list these keys' },
 }
 
---- Maps keys in a buffer, unless the user does that.
+--- Maps keys in a buffer, unless the user has mapped them.
 ---@param list table[]
 ---@param buf integer
 ---@param modes? string[] default: normal mode, and visual mode for keys of selected lines

@@ -1,4 +1,4 @@
---- The buffer with all sessions, which follows their changes.
+--- The buffer with all sessions. It follows changes.
 
 local advice = require('treelined.advice')
 local highlights = require('treelined.draw')
@@ -13,16 +13,16 @@ local M = {}
 
 local NAME = 'treelined://sessions'
 
---- Rows that are shown at most; the daemon returns the latest.
+--- The most rows that are shown. The daemon returns the newest ones.
 local LIMIT = 2000
 
---- Columns of the working directory: a quarter of the window, within these limits.
+--- The least and the most columns for the working directory, which gets a quarter of the window.
 local FOLDER_MIN, FOLDER_MAX = 24, 40
 
---- Columns of the tool that a session comes from.
+--- The number of columns for the tool that a session comes from.
 local TOOL = 11
 
---- A window with fewer columns shows neither number of messages nor directory.
+--- A window with fewer columns shows neither the number of messages nor the directory.
 local NARROW = 60
 
 local namespace = vim.api.nvim_create_namespace('treelined-list')
@@ -39,11 +39,11 @@ local is_here = false
 --- Whether archived sessions are shown.
 local is_archived = false
 
---- The client that announces changes, and the function that ends this.
+--- The client that sends changes, and the function that stops this.
 ---@type {client: treelined.Client, stop: fun()}|nil
 local watched = nil
 
---- The running call that reads the list.
+--- The running call that reads the list. `is_outdated` says that the list has changed since.
 ---@type {is_outdated: boolean}|nil
 local reading = nil
 
@@ -51,7 +51,7 @@ local function is_valid()
   return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
 end
 
--- - Returns a folder that is cut to this number of columns. Its end is kept.
+--- Returns the path of a folder, cut at its beginning to this number of columns.
 local function folder(path, columns)
   local text = utf8.line(vim.fn.fnamemodify(path, ':~'))
   local count = vim.fn.strchars(text)
@@ -70,7 +70,7 @@ local function width()
   return columns
 end
 
---- Returns the line of a session up to its title: its age, size, directory and tool, as far as there is room.
+--- Returns the line of a session without its title: its age, size, directory and tool, as far as they fit.
 local function facts(each, columns)
   local tool = vim.fn.strcharpart(utf8.line(each.source or ''), 0, TOOL)
   tool = tool .. (' '):rep(TOOL - vim.fn.strdisplaywidth(tool))
@@ -111,7 +111,7 @@ local function draw()
     vim.api.nvim_buf_set_extmark(buf, namespace, index - 1, marks, options)
   end
   vim.b[buf].treelined_rows = shown
-  -- The cursor stays on its session.
+  -- The cursor stays on the same session.
   for win, id in pairs(ids) do
     local line = math.min(positions[win][1], #lines)
     for index, other in ipairs(shown) do
@@ -125,10 +125,10 @@ local function draw()
   windows.set_title(buf, count .. where .. ' · g? lists the keys')
 end
 
---- Puts changed rows in their places, and takes removed ones away.
+--- Inserts changed rows at their positions, and deletes removed ones.
 local function change(event)
   if reading then
-    -- The answer may be older than this event, so the list is read once more.
+    -- The list that is being read may be older than this event, so it is read again.
     reading.is_outdated = true
     return
   end
@@ -138,7 +138,7 @@ local function change(event)
   end
   local paths = {}
   for _, each in ipairs(event.changed) do
-    -- A file whose header is not written yet has no id.
+    -- A file without a header has no id yet.
     gone[each.sessionId] = each.sessionId ~= ''
     paths[each.path] = true
   end
@@ -184,7 +184,7 @@ local function read(client, params, callback)
   end)
 end
 
---- Reads the list, and follows its changes from then on. Starts the daemon if it does not run.
+--- Reads the list, and follows its changes afterwards. Starts the daemon if it does not run.
 ---@param callback? fun()
 function M.refresh(callback)
   sessions.connect(function(err, client)
@@ -196,7 +196,7 @@ function M.refresh(callback)
       watched.stop()
     end
     watched = { client = client, stop = client:on('sessions_changed', change) }
-    -- Watched first, so that no change is missed.
+    -- The watch begins before the list is read, so that no change is missed.
     local archived = is_archived or nil
     client:watch_sessions({ cwd = cwd, archived = archived })
     read(client, { sort = 'recent', limit = LIMIT, cwd = cwd, archived = archived }, callback)
@@ -234,7 +234,7 @@ function ACTIONS.restore()
   require('treelined').restore()
 end
 
---- Runs a function on the row under the cursor.
+--- Calls a function with the row under the cursor.
 local function on_current(run)
   return function()
     local each = current()

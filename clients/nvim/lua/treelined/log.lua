@@ -5,7 +5,7 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- Bytes that are kept.
+--- The number of bytes that are kept.
 local KEPT = 65536
 
 local NAME = 'treelined://log'

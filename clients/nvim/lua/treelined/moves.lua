@@ -1,5 +1,5 @@
---- Actions that move the leaf, or write a summary at it. Each takes the tree, asks the user where necessary, and calls
---- the daemon.
+--- Actions that move the leaf, or write a summary there. Each gets the tree, asks the user if necessary, and calls the
+--- daemon.
 
 local advice = require('treelined.advice')
 local ask = require('treelined.ask')
@@ -16,7 +16,7 @@ end
 
 local WITHOUT, WITH, FOCUS = 'No summary', 'Summarize', 'Summarize with focus…'
 
---- The choice where nobody can summarize.
+--- The choice to move without a summary, if no summarizer is configured.
 local GO = 'Go there'
 
 local REASONS = {
@@ -28,7 +28,7 @@ local REASONS = {
   nothingToSummarize = 'moved; there was nothing to summarize',
 }
 
---- The same for a merge and for a compaction, which move nothing.
+--- The texts for a merge and a compaction, which move nothing.
 local MERGE_REASONS = {
   alreadyThere = 'this branch is on the path of the leaf',
   nothingToSummarize = 'this branch has nothing to summarize',
@@ -40,15 +40,15 @@ local COMPACT_REASONS = {
   aborted = 'the compaction was aborted',
 }
 
---- The deed of the client or hook that kept the change from being made.
+--- The verbs for the client or hook that prevented the change.
 local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
 
---- Advice after a move, after a user message whose text is in the prompt, and after another entry: treelined
---- answers nothing. protocol.md §3.18.
+--- Advice after a move to a user message, whose text is then in the prompt, and after a move to another entry. It says
+--- how to continue, since treelined does not run a model itself. protocol.md §3.18.
 local SEND_NEXT = ':w sends, H in the tree goes on in another agent'
 local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
 
---- Says why nothing was changed, and who cancelled it or failed.
+--- Returns why nothing was changed, and who cancelled or failed.
 ---@param result {reason: string, by?: string, message?: string}
 ---@param reasons? table<string, string> instead of those of a move
 ---@return string
@@ -73,7 +73,7 @@ local function update_header(tree)
   end
 end
 
---- Shows the result of a navigation: its summary, the new leaf, and text that is returned for editing.
+--- Shows the result of a navigation: its summary, the new leaf, and the text that was returned for editing.
 local function show_result(tree, method, result)
   local session = tree.session
   if result.reason and not result.editorText then
@@ -92,14 +92,14 @@ local function show_result(tree, method, result)
   end
 end
 
---- Calls a method that navigates, and shows the summary while it is written.
+--- Calls a method that navigates, and shows the summary while it is being written.
 ---@param tree treelined.Tree
 ---@param method 'navigate_tree'|'pop'|'merge_branch'
 ---@param params table
 ---@param callback? treelined.Callback
 local function run(tree, method, params, callback)
   local session = tree.session
-  -- Only one navigation of a session runs at a time, and a merge cannot be named.
+  -- A merge has no id by which it can be aborted. Only one navigation of a session runs at a time, so none is needed.
   local id = method ~= 'merge_branch' and new_navigation_id() or nil
   local append, abandon = entry.stream(session)
   local stop = session:listen(function(event, piece)
@@ -131,11 +131,11 @@ local function run(tree, method, params, callback)
   end)
 end
 
---- How long a navigation waits for the number of entries it leaves behind, in milliseconds. After that it
---- asks without the number. Neovim blocks meanwhile, so that typed keys answer the question.
+--- How long a navigation waits for the number of entries that it leaves behind, in milliseconds. After this time the
+--- question has no number. Neovim blocks during the wait, so that keys typed meanwhile answer the question.
 local PREPARATION_MS = 2000
 
---- Returns the question before a navigation. Leaves out the number of entries if it is nil.
+--- Returns the question before a navigation. A nil count is left out.
 local function question(count, can_summarize)
   if not count then
     return 'Summarize what is left behind?'
@@ -149,7 +149,7 @@ local function question(count, can_summarize)
   )
 end
 
---- Asks for a summary, and calls back with the members of the params that say so.
+--- Asks the user whether and how to summarize, and calls the callback with the corresponding params.
 local function ask_for_summary(choices, text, callback)
   local options = { prompt = text, kind = 'treelined.summarize' }
   vim.ui.select(choices, options, function(chosen)
@@ -165,8 +165,8 @@ local function ask_for_summary(choices, text, callback)
   end)
 end
 
---- Says how many entries a navigation leaves behind, asks whether to summarize them, and navigates. Does not ask if no
---- entry is left behind.
+--- Says how many entries a navigation leaves behind, asks whether to summarize them, and navigates. If no entry is
+--- left behind, it does not ask.
 local function ask_and_run(tree, method, params)
   local dry_run = vim.tbl_extend('force', params, { dryRun = true })
   local options = { timeout_ms = PREPARATION_MS }
@@ -180,7 +180,8 @@ local function ask_and_run(tree, method, params)
   if count == 0 then
     return run(tree, method, vim.tbl_extend('force', params, { summarize = false }))
   end
-  -- Without an answer in time it is not known; the daemon then says whether anybody can summarize.
+  -- Without a response in time it is not known whether a summary can be written. The daemon then reports an error if
+  -- it cannot.
   local can_summarize = not result or result.canSummarize
   local choices = can_summarize and { WITHOUT, WITH, FOCUS } or { GO }
   ask_for_summary(choices, question(count, can_summarize), function(summary)
@@ -188,24 +189,25 @@ local function ask_and_run(tree, method, params)
   end)
 end
 
---- Goes to the entry under the cursor.
+--- Moves the leaf to the entry under the cursor.
 function M.navigate(tree)
   local node = tree:current()
   if node and node.folded then
     tree:set_fold('open')
   elseif node then
-    -- At the leaf only a user message has a target: the position before it, to edit it again.
+    -- If the entry is the leaf, only a user message can be a target: the leaf moves before it, to edit it again.
     local rewind = node.role == 'user' and node.isLeaf or nil
     ask_and_run(tree, 'navigate_tree', { targetId = node.id, rewind = rewind })
   end
 end
 
---- Goes back to before the last user message, which is put into the prompt.
+--- Moves the leaf before the last user message, and puts the text of the message into the prompt.
 function M.pop(tree)
   ask_and_run(tree, 'pop', {})
 end
 
---- Says so if no summarizer is configured: a focus in the command asks hooks and other clients for a summary.
+--- Shows a message if no summarizer is configured, and says that a focus in the command asks hooks and other clients
+--- for a summary.
 ---@return boolean
 local function nobody_summarizes(tree)
   local is_nobody = not tree.session:summarizer()
@@ -215,7 +217,7 @@ local function nobody_summarizes(tree)
   return is_nobody
 end
 
---- Writes a summary of the branch that ends at the entry under the cursor at the leaf.
+--- Appends a summary of the branch that ends at the entry under the cursor, below the leaf.
 function M.merge(tree)
   local node = tree:current()
   if not node or nobody_summarizes(tree) then
@@ -230,7 +232,7 @@ function M.merge(tree)
   end)
 end
 
---- Summarizes the older part of what a model sees of the session.
+--- Summarizes the older part of the context.
 ---@param tree treelined.Tree
 ---@param focus? string asks for it if left out
 function M.compact(tree, focus)

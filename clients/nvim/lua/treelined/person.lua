@@ -1,6 +1,6 @@
---- Questions and messages of other clients to the person at this Neovim.
+--- Questions and messages of other clients to the person who uses this Neovim.
 ---
---- Questions are shown one after the other, and only in normal mode: typed text must not answer one.
+--- Questions are shown one after the other, and only in normal mode, so that typed text does not answer a question.
 
 local ask = require('treelined.ask')
 local config = require('treelined.config')
@@ -20,7 +20,7 @@ local waiting = {}
 ---@type treelined.AskedPerson|nil
 local shown = nil
 
---- The id of the question while Neovim waits for its answer, and runs only fast callbacks.
+--- The id of the question while Neovim waits for its answer. During this wait Neovim runs only fast callbacks.
 ---@type string|nil
 local blocked_by = nil
 
@@ -37,7 +37,7 @@ local function is_idle()
   return mode.mode == 'n' and not mode.blocking and vim.fn.getcmdwintype() == ''
 end
 
---- Returns the question as one line: who asks, the title, and what the answer is about.
+--- Returns the question as one line: the client that asks, the title, and what the answer is about.
 local function prompt_of(event)
   local text = event.by .. ': ' .. event.title
   if event.message and event.message ~= '' then
@@ -51,7 +51,7 @@ end
 
 local show_next
 
---- Answers with a value, or dismisses the question without one.
+--- Answers the question with a value, or dismisses it if the value is nil.
 local function settle(asked, value)
   if shown ~= asked then
     return
@@ -65,8 +65,8 @@ local function settle(asked, value)
   vim.schedule(show_next)
 end
 
---- Calls a function that shows a prompt: `input` and `select` of `vim.ui`, Neovim's own or a plugin's. Those of
---- Neovim return with the answer, those of plugins open a floating window.
+--- Calls a function that shows a prompt: `vim.ui.input` or `vim.ui.select`. Neovim's own functions return after the
+--- answer. The functions of plugins open a floating window and return at once.
 local function with_prompt(asked, show)
   local before = {}
   for _, win in ipairs(vim.api.nvim_list_wins()) do
@@ -125,7 +125,7 @@ function show.input(asked)
   end)
 end
 
---- Shows a scratch buffer: `:write` answers with its text, and closing it dismisses the question.
+--- Shows a scratch buffer. `:write` answers with its text, and closing it dismisses the question.
 function show.editor(asked)
   local event = asked.event
   local buf = vim.api.nvim_create_buf(false, true)
@@ -142,7 +142,7 @@ function show.editor(asked)
   )
   vim.bo[buf].modified = false
   function asked.close()
-    -- Not within an autocommand of the buffer.
+    -- The buffer must not be deleted inside its own autocommand.
     vim.schedule(function()
       if vim.api.nvim_buf_is_valid(buf) then
         vim.api.nvim_buf_delete(buf, { force = true })
@@ -185,7 +185,7 @@ function show_next()
   show[shown.event.kind](shown)
 end
 
---- Answers `user_asked`.
+--- The answerer for `user_asked`.
 ---@type treelined.Answerer
 function M.answer(event, question)
   local asked = { event = event, question = question }
@@ -205,12 +205,12 @@ function M.answer(event, question)
   if not is_idle() then
     vim.notify(('%s asks; leave this mode to answer'):format(utf8.line(event.by)))
   end
-  -- A prompt of Neovim returns with the answer; other notifications must not wait for it.
+  -- A prompt of Neovim blocks until the answer, and must not delay other notifications.
   vim.schedule(show_next)
 end
 
---- Ends the prompt of a question that is over. Runs when a line arrives, even while Neovim waits for a key, so it
---- calls only functions that are |api-fast|.
+--- Closes the prompt of a question that is over. This runs when a line arrives, even while Neovim waits for a key, so
+--- it calls only functions that are |api-fast|.
 ---@param line string
 function M.hear(line)
   if blocked_by and line:find('"event_resolved"', 1, true) and line:find(blocked_by, 1, true) then

@@ -1,4 +1,4 @@
---- The places of windows in a tree, which they keep when it is drawn again.
+--- The positions of windows in a tree. They are restored after the tree is drawn again.
 
 local M = {}
 
@@ -8,7 +8,7 @@ local M = {}
 ---@field above integer rows of the window above it
 ---@field column integer
 
---- Returns the place of each window.
+--- Returns the position of each window.
 ---@param buf integer
 ---@param nodes table<integer, treelined.TreeNode> the rows that the windows show
 ---@return table<integer, treelined.Place>
@@ -28,8 +28,8 @@ function M.of(buf, nodes)
   return found
 end
 
---- Puts a window's cursor on a row. The window does not scroll if the row is visible in it; otherwise the row
---- is centred, without empty lines below the last row if there are rows above.
+--- Moves a window's cursor to a row. If the row is visible the window does not scroll. Otherwise the row is centred,
+--- and no empty lines are shown below the last row if more rows are above.
 ---@param win integer
 ---@param row integer
 ---@param anchor integer the new row of the entry that was under the cursor

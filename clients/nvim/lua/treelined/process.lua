@@ -1,4 +1,4 @@
---- The daemon as a process: start, pipes, end. Knows nothing of JSON-RPC.
+--- The process of the daemon: its start, its pipes and its end. This module does not know JSON-RPC.
 
 local errors = require('treelined.errors')
 local lines = require('treelined.lines')
@@ -6,16 +6,17 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
---- How many bytes of stderr, the latest ones, an error quotes.
+--- The most bytes of stderr that an error quotes, from the end.
 local MAX_STDERR_BYTES = 4096
 
---- How long to wait for remaining output after the process has ended, in milliseconds.
+--- How long to wait for the rest of the output after the process has ended, in milliseconds.
 local DRAIN_MS = 1000
 
---- How long the daemon may take to end after SIGTERM, in milliseconds. It gives running summaries 5 s.
+--- How long the daemon may take to end after SIGTERM, in milliseconds. The daemon itself waits 5 s for running
+--- summaries.
 local TERMINATE_MS = 6000
 
---- A running daemon. All callbacks run in the main loop, in the order of the events.
+--- A running daemon. All callbacks run in the main loop, in the order of their events.
 ---@class treelined.Process
 ---@field pid integer
 ---@field package handle userdata
@@ -73,8 +74,8 @@ function M.default_command()
   return given and given ~= '' and given or 'treelined'
 end
 
---- Explains why the daemon did not start. For a missing program, says where it was searched for and
---- how to install it.
+--- Explains why the daemon did not start. If the program is missing, says where it was searched for and how to install
+--- it.
 ---@param options treelined.ProcessOptions
 ---@param said string
 ---@return string
@@ -134,7 +135,7 @@ function M.start(options)
     if code and open == 0 then
       finish()
     elseif code and not drain then
-      -- A child of the daemon may hold its output open.
+      -- A child of the daemon may keep the output open, so this does not wait for its end.
       drain = after(DRAIN_MS, finish)
     end
   end
@@ -197,7 +198,7 @@ function M.start(options)
   return self, nil
 end
 
---- Queues a line for the daemon. A failed write is not reported; `on_end` reports the daemon's end.
+--- Queues a line for the daemon. A failed write is not reported here: `on_end` reports the end of the daemon.
 ---@param line string
 function Process:write(line)
   if not self.stdin:is_closing() then
@@ -218,8 +219,8 @@ function Process:kill(signal)
   end
 end
 
---- Closes the daemon's stdin after the queued lines. Sends SIGTERM if the daemon has not ended after
---- `timeout_ms`, and SIGKILL if that does not help.
+--- Closes the daemon's stdin after the queued lines. Sends SIGTERM if the daemon has not ended after `timeout_ms`, and
+--- SIGKILL if it still does not end.
 ---@param timeout_ms integer
 function Process:close(timeout_ms)
   if self.over or self.stdin:is_closing() then

@@ -14,7 +14,8 @@ local M = {}
 ---@field attempt? treelined.SendAttempt the last send, if no answer says that the daemon has the message
 ---@field is_sending boolean
 
---- A message with its id, kept until its text is changed: if the answer was lost, the daemon recognizes the repetition.
+--- A message and its id. The id is kept until the text changes, so that the daemon recognizes a retry after a lost
+--- answer.
 ---@class treelined.SendAttempt
 ---@field content string|table[]
 ---@field entry_id string
@@ -88,7 +89,7 @@ local function enter(session)
   return buf
 end
 
---- Puts the cursor after the text, in insert mode.
+--- Moves the cursor after the text, in insert mode.
 local function begin_to_write(buf)
   local win = vim.api.nvim_get_current_win()
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), 0 })
@@ -106,7 +107,7 @@ function M.show(session)
   return buf
 end
 
---- Puts the text that a navigation returned into the prompt. `u` restores the previous text.
+--- Puts the text that a navigation has returned into the prompt. `u` restores the previous text.
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param images? table[]
@@ -118,7 +119,7 @@ function M.put(session, text, images, advice_now)
   fill(buf, text)
   prompts[buf].images = images or {}
   show_images(buf)
-  -- The text is in the session, so nothing is lost if Neovim ends.
+  -- The session has this text, so the buffer counts as unmodified: nothing is lost if Neovim ends.
   vim.bo[buf].modified = false
   begin_to_write(buf)
   if before ~= '' and before ~= text then
@@ -143,14 +144,14 @@ local function sent(buf, changedtick)
   prompts[buf].attempt = nil
   prompts[buf].images = {}
   show_images(buf)
-  -- Text typed meanwhile belongs to the next message.
+  -- Text that was typed since the send belongs to the next message.
   if vim.api.nvim_buf_get_changedtick(buf) == changedtick then
     fill(buf, '')
     vim.bo[buf].modified = false
   end
 end
 
---- Returns the attempt to send what the prompt has: the last one if nothing was changed, else a new one.
+--- Returns the attempt for the text in the prompt: the last attempt if the text is unchanged, otherwise a new one.
 ---@param prompt treelined.Prompt
 ---@param text string
 ---@return treelined.SendAttempt
@@ -197,8 +198,8 @@ local function append(buf, session, text, expected_leaf_id)
   end)
 end
 
---- Sends the prompt as a user message. Clears the prompt when the daemon has the message, and keeps it
---- otherwise. If the session is not open any more, opens it first, with a new daemon if necessary.
+--- Sends the prompt as a user message. Clears the prompt if the daemon has stored the message, and keeps it otherwise.
+--- If the session is not open any more, it is first opened again, if necessary with a new daemon.
 ---@param buf? integer the current buffer if left out
 ---@param options? {force?: boolean} force: send even if other programs have appended here; it makes a branch
 function M.send(buf, options)
@@ -214,7 +215,7 @@ function M.send(buf, options)
     return say('there is nothing to send')
   end
   prompt.is_sending = true
-  -- The leaf that the user has seen: if the session is opened again, others may have moved it.
+  -- The leaf that the user has seen. When the session is opened again, others may have moved the leaf.
   local seen = session_module.known(prompt.session_id)
   local expected_leaf_id = seen and seen.leaf_id or vim.NIL
   if options and options.force then
@@ -229,7 +230,7 @@ function M.send(buf, options)
   end)
 end
 
---- Returns the session of a prompt buffer.
+--- Returns the session id of a prompt buffer.
 ---@param buf? integer
 ---@return treelined.OpenSession|nil
 function M.session_of(buf)

@@ -1,4 +1,4 @@
---- Queries as users type them: words, or a regular expression between slashes.
+--- Parses queries as users type them: words, or a regular expression between slashes.
 
 local M = {}
 
@@ -14,7 +14,7 @@ function M.parse(typed)
   return typed, 'words'
 end
 
---- Combines two queries that a row must both match. Words are joined; patterns cannot be combined.
+--- Combines two queries so that a row must match both. Words are joined. Regular expressions cannot be combined.
 ---@param first? string
 ---@param second string
 ---@return string|nil query nil if they cannot be combined

@@ -5,7 +5,7 @@ local when = require('treelined.when')
 
 local M = {}
 
---- Returns the title of a session in a list: its name, else its first message, else its id.
+--- Returns the title of a session in a list: its name, or its first message, or its id.
 ---@param row treelined.SessionRow|treelined.TrashedRow
 ---@return string
 function M.title(row)
@@ -17,7 +17,7 @@ function M.title(row)
   return utf8.line(row.sessionId)
 end
 
---- Returns what a session of a list is marked with: tags, pin, archive, git branch. Each has a gap before it.
+--- Returns the marks of a session in a list: tags, pin, archive, git branch. A gap is before each mark.
 ---@param row treelined.SessionRow
 ---@return string
 function M.marks(row)
@@ -36,7 +36,7 @@ function M.marks(row)
   return utf8.line(text)
 end
 
---- Returns a session of a list in one line: its age, title and size, its project, and the tool that it comes from.
+--- Returns one line for a session in a list: its age, title and size, its project, and the tool that it comes from.
 ---@param row treelined.SessionRow|treelined.TrashedRow
 ---@return string
 function M.describe(row)

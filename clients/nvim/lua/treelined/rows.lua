@@ -1,7 +1,7 @@
---- The rows of a tree, fetched in pages as they are needed, so that a session of 100,000 entries is shown
---- with its first page.
+--- The rows of a tree. They are fetched in pages when they are needed, so that a session of 100,000 entries is shown
+--- after its first page.
 ---
---- Owns the fetched rows. Everything drawn of them comes from `get_tree`.
+--- This module owns the fetched rows, which all come from `get_tree`.
 
 ---@class treelined.Rows
 ---@field total integer
@@ -36,20 +36,20 @@ function M.new(session, page_size)
   }, Rows)
 end
 
---- Returns the row, if it was fetched.
+--- Returns a row, or nil if it was not fetched.
 ---@param row integer from 1
 ---@return treelined.TreeNode|nil
 function Rows:get(row)
   return self.nodes[row]
 end
 
---- Returns the rows that were fetched, by number. A reload makes a new table.
+--- Returns the fetched rows by their numbers. After a reload it returns another table.
 ---@return table<integer, treelined.TreeNode>
 function Rows:fetched()
   return self.nodes
 end
 
---- Returns the number of an entry's row, if it was fetched.
+--- Returns the number of an entry's row, or nil if the row was not fetched.
 ---@param id string
 ---@return integer|nil
 function Rows:find(id)
@@ -60,7 +60,7 @@ function Rows:find(id)
   end
 end
 
---- Returns the number of the leaf's row, if it was fetched.
+--- Returns the number of the leaf's row, or nil if the row was not fetched.
 ---@return integer|nil
 function Rows:find_leaf()
   for row, node in pairs(self.nodes) do
@@ -77,7 +77,7 @@ function Rows:put(result)
   return result.offset + 1, result.offset + #result.nodes
 end
 
---- Drops all rows and fetches a first page.
+--- Drops all rows, and fetches a first page.
 ---@param params table params of `get_tree`
 ---@param place {around?: string, offset?: integer}
 ---@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) with the fetched rows
@@ -100,7 +100,7 @@ function Rows:reload(params, place, callback)
   end)
 end
 
---- Fetches the missing rows of a range.
+--- Fetches those rows of a range that are missing.
 ---@param first integer
 ---@param last integer
 ---@param callback fun(err: treelined.Error|nil, first: integer|nil, last: integer|nil) called for each page;

@@ -9,7 +9,7 @@ local M = {}
 --- How long completion waits for the list of commands, in milliseconds.
 local COMPLETION_MS = 500
 
---- Returns the session of the tree or of the prompt in the current window.
+--- Returns the session of the tree or prompt in the current window.
 ---@return treelined.OpenSession|nil
 local function current_session()
   local tree = require('treelined.tree').get()
@@ -27,8 +27,8 @@ local function show(session, result)
   end
 end
 
---- Runs a command for the session of the current window, and shows its output; its prompt is put into the prompt of
---- that session.
+--- Runs a command for the session of the current window, and shows its output. If the result has a prompt, it is put
+--- into the prompt of this session.
 ---@param name string
 ---@param args? string
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.RunCommandResult|nil)

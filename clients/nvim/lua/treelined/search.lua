@@ -52,7 +52,7 @@ local function column(lines, name)
   end, lines)
 end
 
---- Makes the buffer of a list. Deletes the oldest list if there are more than `LISTS`.
+--- Makes the buffer of a list. If there are more than `LISTS` lists, deletes the oldest one.
 ---@param list treelined.SearchList without its buffer
 ---@return integer
 local function make_buffer(list)
@@ -63,7 +63,7 @@ local function make_buffer(list)
   vim.api.nvim_create_autocmd('BufEnter', {
     buffer = buf,
     callback = function()
-      -- A jump moves the cursor only after this event.
+      -- The jump moves the cursor only after this event.
       vim.schedule(function()
         M.open_here(buf)
       end)
@@ -101,13 +101,13 @@ function M.mark(buf)
   for row, spans in ipairs(ours.marks) do
     for _, span in ipairs(spans) do
       local options = { end_col = span[2], hl_group = 'TreelinedFound' }
-      -- A line that Neovim has cut has fewer columns.
+      -- Neovim may have cut the line, so that it has fewer columns.
       pcall(vim.api.nvim_buf_set_extmark, buf, namespace, row - 1, span[1], options)
     end
   end
 end
 
---- Says how the query was understood, if not as a question, and where.
+--- Returns a title that says how the query was understood, unless as a question, and where it searched.
 local function title(list)
   local parts = { 'treelined: ' .. utf8.line(list.query) }
   if list.options.mode ~= 'ask' then
@@ -129,7 +129,7 @@ local function show(list)
       col = line.first[1] + 1,
       end_col = line.first[2] + 1,
       text = line.text,
-      -- `:cnext` goes to the next hit, and not to its reason.
+      -- `:cnext` goes to the next hit, and skips the lines with reasons.
       valid = line.is_part and 0 or 1,
     }
   end
@@ -151,7 +151,7 @@ local function show(list)
   vim.cmd('botright copen')
 end
 
---- Says what the list does not show.
+--- Reports what the list does not show.
 local function say_rest(query, result)
   local notes = {}
   if #result.hits == 0 then
@@ -171,7 +171,7 @@ local function say_rest(query, result)
 end
 
 local function params_of(query, options)
-  -- A text that must occur as it is has no filters.
+  -- A literal search has no filters.
   local is_literal = options.mode == 'literal'
   return {
     query = query,
@@ -183,7 +183,7 @@ local function params_of(query, options)
   }
 end
 
---- Searches all sessions, and lists the hits in the quickfix window. A search that still runs is cancelled.
+--- Searches all sessions, and lists the hits in the quickfix window. Cancels the previous search if it still runs.
 ---@param query string a question with filters, such as `which cache role:user since:2w`, or `/pattern/`
 ---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil)
 ---@param given? treelined.SearchOptions
@@ -224,7 +224,7 @@ function M.last()
   return last
 end
 
---- Completes the word before the cursor of a query, as a command does.
+--- Completes the word at the end of a query, like the completion of a command.
 ---@param lead string the end of the query, which a completion replaces
 ---@param typed string the query up to the cursor
 ---@return string[]
@@ -247,8 +247,8 @@ function M.complete(lead, typed)
   end, result.items)
 end
 
---- Puts the cursor of a tree on a hit, and marks what was found in the session. Shows all entries if the filter hides
---- the hit.
+--- Moves the cursor of a tree to a hit, and marks all matches in the session. If the filter of the tree hides the hit,
+--- all entries are shown.
 ---@param tree treelined.Tree
 ---@param id string
 ---@param found table<string, treelined.Match> by entry
@@ -263,7 +263,7 @@ local function go_to_hit(tree, id, found)
   end)
 end
 
---- Opens the tree of a hit, with the cursor on its entry and the hits of the session marked.
+--- Opens the tree of a hit. The cursor is on its entry, and all hits in the session are marked.
 ---@param hit treelined.SearchHit
 ---@param lines treelined.HitLine[]
 local function open(hit, lines)
@@ -283,8 +283,8 @@ local function open(hit, lines)
   end)
 end
 
---- Opens the hit of the cursor line of a list's buffer, in the current window; for a line about more hits of a session,
---- lists these.
+--- Opens the hit at the cursor line of a list's buffer in the current window. On a line about more hits of a session,
+--- lists these hits.
 ---@param buf integer
 function M.open_here(buf)
   if vim.api.nvim_get_current_buf() ~= buf then
@@ -296,7 +296,7 @@ function M.open_here(buf)
       list, line = each, each.lines[vim.api.nvim_win_get_cursor(0)[1]]
     end
   end
-  -- Leave the scratch buffer, so that the tree replaces the buffer that the window had before.
+  -- The window first shows its previous buffer, which the tree then replaces.
   local before = vim.fn.bufnr('#')
   if before > 0 and before ~= buf and vim.api.nvim_buf_is_loaded(before) then
     vim.api.nvim_set_current_buf(before)

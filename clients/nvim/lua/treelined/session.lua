@@ -1,7 +1,7 @@
---- The open sessions of this Neovim, and the one daemon that has them open.
+--- The sessions of this Neovim, and the one daemon that has them open.
 ---
---- Keeps the leaf of each session, and informs listeners of changes. A session that is not open any more is kept, so
---- that its tree and its draft go on when it is opened again.
+--- This module keeps the leaf of each session, and calls listeners after changes. A session that is not open any more
+--- is kept, so that its tree and its draft continue when it is opened again.
 
 local Client = require('treelined.client')
 local config = require('treelined.config')
@@ -44,7 +44,7 @@ local waiting = nil
 --- Events of a session: `changed` (the tree), `renamed`, `summary_delta`, `over`, `reopened`.
 ---@alias treelined.SessionEvent 'changed'|'renamed'|'summary_delta'|'over'|'reopened'
 
---- Columns of a first message that is the title.
+--- The number of columns to which a first message is cut if it is the title.
 local TITLE = 40
 
 function Session:emit(event, params)
@@ -105,13 +105,13 @@ function Session:request_sync(method, params, options)
   return self.client:request_sync(method, params, options)
 end
 
---- Returns the name of what writes summaries: nil if no summarizer is configured.
+--- Returns the name of the summarizer; nil if none is configured.
 ---@return string|nil
 function Session:summarizer()
   return self.client.server and self.client.server.capabilities.summarizer
 end
 
---- Returns the session's title: its name, else its first message, else when it was created.
+--- Returns the session's title: its name, or its first message, or the time of its creation.
 ---@return string
 function Session:title()
   if self.name and self.name ~= '' then
@@ -138,7 +138,7 @@ end
 
 function on.entries_appended(session, params)
   session.leaf_id = params.leafId
-  -- Appends of other programs do not move this Neovim's leaf, only the file's.
+  -- An append of another program moves only the leaf of the file, not the leaf of this Neovim.
   local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
   session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
   session.newer_turns = nil
@@ -153,7 +153,7 @@ end
 on.branches_changed = on.session_compact
 on.session_reordered = on.session_compact
 
--- The lost notifications may have reported any change.
+-- The lost notifications may have been about any change.
 on.events_lost = on.session_compact
 
 function on.session_info_changed(session, params)
@@ -189,7 +189,7 @@ local function gone(ended)
   end
 end
 
---- Returns the client of Neovim's sessions; starts the daemon if it does not run.
+--- Returns the client for the sessions. Starts the daemon if it does not run.
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.connect(callback)
   if client and not client.over then
@@ -234,13 +234,13 @@ function M.connect(callback)
   end)
 end
 
---- Returns the client, if its daemon runs.
+--- Returns the client for the sessions, or nil if its daemon does not run.
 ---@return treelined.Client|nil
 function M.client()
   return client
 end
 
---- Keeps a session that the client has opened, such as a fork.
+--- Registers a session that the client has opened, such as a fork.
 ---@param owner treelined.Client
 ---@param info treelined.Session
 ---@return treelined.OpenSession
@@ -262,7 +262,7 @@ function M.adopt(owner, info)
   return session
 end
 
---- Keeps the tip and the number of turns of the newest entries, if the file opens beside them.
+--- If the file opens beside its newest entries, keeps their tip and their number of turns.
 local function note_beside(session, diagnostics)
   for _, found in ipairs(diagnostics or {}) do
     if found.kind == 'leafBesideNewest' then
@@ -287,7 +287,7 @@ local function enter(method, params, callback)
   end)
 end
 
---- The fewest characters of the beginning of an id, and the rows of a page of the list.
+--- The fewest characters of the beginning of an id, and the number of rows in a page of the list.
 local FEWEST, PAGE = 4, 1000
 
 --- Finds the session whose id begins with a text.
@@ -325,7 +325,7 @@ end
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.open(what, callback)
   local is_path = what:find('[/\\]') ~= nil or vim.fn.filereadable(what) == 1
-  -- Not `expand()`: it would run text between backticks in a file's name.
+  -- `expand()` is not used: it would run text between backticks in the name of a file.
   local params = is_path and { path = vim.fn.fnamemodify(what, ':p') } or { sessionId = what }
   enter('open_session', params, function(err, session)
     if is_path or not err or err.kind ~= 'sessionNotFound' or #what < FEWEST or not M.client() then
@@ -340,7 +340,7 @@ function M.open(what, callback)
   end)
 end
 
---- Opens a session of this Neovim again, after it was closed or its daemon has ended.
+--- Opens a session again that was closed, or whose daemon has ended.
 ---@param id string
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.reopen(id, callback)
@@ -366,21 +366,21 @@ function M.get(id)
   return session and not session.over and session or nil
 end
 
---- Returns the session with this id, also if it is not open any more.
+--- Returns the session with this id, even if it is not open any more.
 ---@param id string
 ---@return treelined.OpenSession|nil
 function M.known(id)
   return sessions[id]
 end
 
---- Ends the daemon, and with it all sessions. The daemon first writes what it has accepted.
+--- Ends the daemon, which closes all sessions. The daemon first writes all accepted entries.
 function M.stop()
   if client then
     client:close()
   end
 end
 
---- The same, when Neovim ends: waits until the daemon has received all messages.
+--- Ends the daemon like `stop` when Neovim ends: waits only until the daemon has received all messages.
 function M.leave()
   if client then
     client:close_and_flush()

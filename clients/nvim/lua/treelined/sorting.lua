@@ -1,4 +1,4 @@
---- Tags, pins and archived sessions: of the session of a tree, and of a row of the list.
+--- Tags, pins and archived sessions, for the session of a tree and for a row of the list.
 
 local advice = require('treelined.advice')
 local ask = require('treelined.ask')
@@ -11,7 +11,7 @@ local function say(text)
   vim.notify('treelined: ' .. utf8.line(text))
 end
 
---- Calls back with the client of the sessions.
+--- Calls the callback with the client for the sessions.
 local function with_client(callback)
   sessions.connect(function(err, client)
     if not client then
@@ -21,7 +21,7 @@ local function with_client(callback)
   end)
 end
 
---- Calls back with the row of a session, whose tags and marks are those that the list has.
+--- Calls the callback with the current row of a session, which has its tags and marks.
 local function with_row(client, id, callback)
   client:list_sessions({ query = id, archived = true }, function(err, result)
     if err then
@@ -36,7 +36,7 @@ local function with_row(client, id, callback)
   end)
 end
 
---- Returns the words of a text about tags.
+--- Splits a text into tags.
 local function words(text)
   local found = {}
   for word in text:gmatch('[^%s,]+') do
@@ -45,7 +45,7 @@ local function words(text)
   return found
 end
 
---- Gives the session these tags, and no others.
+--- Gives the session exactly the tags in `text`.
 local function set_tags(client, id, before, text)
   local wanted = words(text)
   local function without(list, others)
@@ -57,7 +57,7 @@ local function set_tags(client, id, before, text)
   if #params.add == 0 and #params.remove == 0 then
     return say('the tags are as they were')
   end
-  -- Only an open session has its tags changed.
+  -- The tags of a session can be changed only while it is open.
   local known = sessions.get(id)
   local function finish()
     if not known then
@@ -110,8 +110,8 @@ function M.tags(id, text)
   end)
 end
 
---- Asks for the tags of the session of a row in the list. It asks at once: keys typed before a question are keys of the
---- list.
+--- Asks for the tags of the session of a row in the list. It asks before any call to the daemon, since keys that are
+--- typed before the question would be keys of the list.
 ---@param row treelined.SessionRow
 function M.tags_of(row)
   with_client(function(client)
@@ -124,7 +124,7 @@ local SAID = {
   archived = { [true] = 'archived; lists leave it out', [false] = 'in the lists again' },
 }
 
---- Sets a mark of a session on this machine, or takes it away.
+--- Sets or removes a mark of a session on this machine.
 ---@param id string
 ---@param mark 'pinned'|'archived'
 function M.mark(id, mark)

@@ -6,7 +6,7 @@ local sessions = require('treelined.session')
 
 local M = {}
 
---- Asks the user, then moves a session to the trash.
+--- Asks the user, and then moves a session to the trash.
 ---@param id string
 ---@param title string
 ---@param callback? fun() called when the session is in the trash

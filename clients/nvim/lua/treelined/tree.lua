@@ -1,8 +1,7 @@
---- The buffer of a session's tree.
+--- The buffer that shows a session's tree.
 ---
---- Owns the buffer, its lines and the cursor after changes. The buffer has as many lines as the tree has
---- rows; rows are fetched when a window comes near them, and until then their lines are empty. `actions`
---- implements the keys.
+--- This module owns the buffer, its lines, and the cursor after changes. The buffer has one line for each row of the
+--- tree. Rows are fetched when a window is near them; until then their lines are empty. `actions` implements the keys.
 
 local Rows = require('treelined.rows')
 local advice = require('treelined.advice')
@@ -16,7 +15,7 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- The shortest time between two changes that are drawn, in milliseconds. Those in between are collected.
+--- The shortest time between two redraws because of changes, in milliseconds. Changes in between are drawn together.
 local SETTLE_MS = 10
 
 ---@class treelined.Tree
@@ -73,7 +72,7 @@ function M.of_session(session_id)
   end
 end
 
---- Shows an error, except the end of the daemon or of the session: the header reports it.
+--- Shows an error, unless the daemon or the session has ended, which the header reports.
 local function report(err)
   if err.kind ~= 'disconnected' and err.kind ~= 'sessionNotFound' then
     advice.report(err)
@@ -86,7 +85,7 @@ function M.latest()
   return latest
 end
 
---- Replaces lines of the buffer, which is not modifiable otherwise.
+--- Replaces lines of the buffer. At other times the buffer is not modifiable.
 function Tree:write(first, last, lines)
   local options = vim.bo[self.buf]
   options.modifiable = true
@@ -99,7 +98,7 @@ function Tree:windows()
   return vim.fn.win_findbuf(self.buf)
 end
 
---- Returns the maximum width of guides: a sixth of the narrowest window.
+--- Returns the most columns for guides: a sixth of the narrowest window.
 ---@return integer
 function Tree:guide_columns()
   local columns = vim.o.columns
@@ -109,7 +108,7 @@ function Tree:guide_columns()
   return math.floor(columns / 6)
 end
 
---- Draws the rows from `first` to `last`; rows that were not fetched are empty.
+--- Draws the rows from `first` to `last`. Rows that were not fetched are drawn as empty lines.
 function Tree:draw(first, last)
   table.insert(self.drawn, { first, last })
   local lines, highlights = {}, {}
@@ -137,7 +136,7 @@ function Tree:draw(first, last)
   end
 end
 
---- Fetches the visible rows and some around them.
+--- Fetches the visible rows, and some rows around them.
 function Tree:show_windows()
   if self.reloading or self.session.over then
     return
@@ -146,7 +145,8 @@ function Tree:show_windows()
     return self:refresh()
   end
   for _, win in ipairs(self:windows()) do
-    -- These scroll to the cursor first, as the next redraw will; `getwininfo` describes the previous redraw.
+    -- The windows first scroll to their cursors, as the next redraw will do: `getwininfo` describes the previous
+    -- redraw.
     local top, bottom = unpack(vim.api.nvim_win_call(win, function()
       return { vim.fn.line('w0'), vim.fn.line('w$') }
     end))
@@ -170,7 +170,7 @@ function Tree:params()
   if self.query then
     query, mode = queries.parse(self.query)
   end
-  -- Where other programs go on is open.
+  -- The branch in which other programs continue is open.
   local expand = vim.list_extend({ self.session.others_leaf_id }, self.expand)
   return {
     filter = self.filter,
@@ -187,7 +187,7 @@ function Tree:params()
   }
 end
 
---- Returns the current window, or another one, that shows the tree.
+--- Returns the current window if it shows the tree, or another window that does.
 ---@return integer|nil
 function Tree:main_window()
   local win = vim.api.nvim_get_current_win()
@@ -197,7 +197,7 @@ function Tree:main_window()
   return self:windows()[1]
 end
 
---- Returns the row under a window's cursor, if it was fetched.
+--- Returns the row under a window's cursor; nil if it was not fetched.
 ---@param win? integer
 ---@return treelined.TreeNode|nil
 ---@return integer row
@@ -220,7 +220,7 @@ local function blank(count)
   return lines
 end
 
---- Makes the buffer as long as the tree, with empty lines.
+--- Makes the buffer as long as the tree. All lines are empty.
 function Tree:clear()
   local count = math.max(self.rows.total, 1)
   local present = vim.api.nvim_buf_line_count(self.buf)
@@ -239,7 +239,7 @@ function Tree:clear()
   self.drawn = {}
 end
 
---- Draws a message in place of rows, if there are none.
+--- If there are no rows, draws a message instead.
 function Tree:draw_nothing()
   local text = 'Nothing has been said yet.'
   if self.rows.hidden > 0 and (self.query or self.filter ~= 'default') then
@@ -252,7 +252,7 @@ function Tree:draw_nothing()
   })
 end
 
--- - Returns the row of an entry. For an entry without a row, returns the row of the leaf's nearest visible ancestor.
+--- Returns the row of an entry. For an entry without a row, returns the row of the leaf's nearest visible ancestor.
 function Tree:row_of(id)
   local row = self.rows:find(id)
   if not row and id == self.rows.leaf_id then
@@ -261,7 +261,7 @@ function Tree:row_of(id)
   return row
 end
 
---- Draws the tree again. Cursors stay on their entries.
+--- Draws the tree again. Each cursor stays on its entry.
 ---@param focus? string|table<integer, string> entry for the cursor, or an entry for each of some windows
 ---@param callback? fun() called when all requested rows are drawn
 function Tree:refresh(focus, callback)
@@ -302,7 +302,7 @@ function Tree:refresh(focus, callback)
     branch.draw(self)
     for win, is in pairs(now) do
       local anchor = is.id and self:row_of(is.id) or is.row
-      -- A cursor that the user has moved meanwhile stays there.
+      -- If the user has moved the cursor since, it stays where it is.
       local has_moved = before[win] and before[win].row ~= is.row
       local goal = not has_moved and goals[win] and self:row_of(goals[win])
       places.restore(win, goal or anchor, anchor, is)
@@ -311,7 +311,7 @@ function Tree:refresh(focus, callback)
   end)
 end
 
---- Calls a function when no refresh runs.
+--- Calls a function as soon as no refresh is running.
 ---@param callback fun()
 function Tree:when_drawn(callback)
   if self.reloading then
@@ -322,14 +322,14 @@ function Tree:when_drawn(callback)
 end
 
 function Tree:reload_failed(err)
-  -- After the file was replaced, folded entries or the cursor's may not exist.
+  -- If the file was replaced, a folded entry or the entry under the cursor may not exist any more.
   if err.kind == 'entryNotFound' and not self.has_retried then
     self.has_retried = true
     self.expand, self.each, self.found, self.search = {}, {}, {}, nil
     self.rows = Rows.new(self.session, self.settings.page_size)
     return self:refresh()
   end
-  -- The daemon would refuse an invalid pattern again at every change of the tree.
+  -- The query is dropped, because the daemon would refuse the invalid pattern again at every change of the tree.
   if err.kind == 'invalidParams' and self.query then
     self.query = nil
     report(err)
@@ -359,7 +359,7 @@ function Tree:settle()
   end
 end
 
---- Schedules a refresh. A cursor on the leaf follows the leaf, also when other programs append.
+--- Schedules a refresh. A cursor on the leaf follows the leaf, even if another program appends.
 function Tree:changed()
   for _, win in ipairs(self:windows()) do
     local node = self:current(win)
@@ -374,13 +374,13 @@ function Tree:changed()
   local function now()
     return (vim.uv or vim.loop).hrtime() / 1e6
   end
-  -- A change after a rest is drawn at once.
+  -- A change after a pause is drawn at once.
   local rest = (self.changed_at or -math.huge) + SETTLE_MS - now()
   vim.defer_fn(function()
     self.changed_at = now()
     local goals = {}
     for win, id in pairs(self.following) do
-      -- A cursor that the user has moved since the change stays there.
+      -- If the user has moved the cursor since the change, it stays where it is.
       local node = vim.api.nvim_win_is_valid(win) and self:current(win)
       if (node and node.id or '') == id then
         goals[win] = self.session.others_leaf_id or self.session.leaf_id
@@ -394,7 +394,7 @@ function Tree:changed()
   end, math.max(0, math.ceil(rest)))
 end
 
---- Puts the cursor on an entry, and opens the branches that hide it.
+--- Moves the cursor to an entry, and opens the branches that hide it.
 ---@param id string
 ---@param callback? fun()
 function Tree:go_to(id, callback)
@@ -412,14 +412,14 @@ function Tree:go_to(id, callback)
   end)
 end
 
---- Returns a list without some values.
+--- Returns a copy of a list without some values.
 local function without(list, values)
   return vim.tbl_filter(function(value)
     return not vim.tbl_contains(values or {}, value)
   end, list)
 end
 
---- Returns the row at which the branch of a row begins, if it was opened and fetched.
+--- Returns the first row of the branch that has this row, if the branch was opened and the first row was fetched.
 ---@param row integer
 ---@return treelined.TreeNode|nil
 function Tree:head_of(row)
@@ -435,7 +435,7 @@ function Tree:head_of(row)
   end
 end
 
---- Opens the branches of the row under the cursor, or closes the branch that it is part of.
+--- Opens the branches of the row under the cursor, or closes the branch that contains the row.
 ---@param how 'open'|'close'|'toggle'|'open_all'
 function Tree:set_fold(how)
   if how == 'open_all' then
@@ -453,7 +453,7 @@ function Tree:set_fold(how)
     self.each = without(self.each, node.opened.each)
     return self:refresh()
   end
-  -- As with Vim's folds, closing inside of a fold closes the fold.
+  -- As with Vim's folds, closing at a row inside a branch closes the branch.
   local head = how ~= 'open' and self:head_of(row)
   if head then
     self.expand = without(self.expand, head.opened.expand)
@@ -477,7 +477,7 @@ local function watch(tree, group)
     tree:update_header()
   end)
   on('ColorScheme', draw.define_highlights, '*')
-  -- `:edit` has nothing to read; it refreshes the tree.
+  -- `:edit` refreshes the tree, since there is no file to read.
   on('BufReadCmd', function()
     tree:refresh()
   end)
@@ -501,7 +501,7 @@ local function listen(tree)
   end)
 end
 
---- Draws a session that was opened again. Cursors stay on their entries; one on the leaf follows the leaf.
+--- Draws a session that was opened again. Each cursor stays on its entry, but a cursor on the leaf follows the leaf.
 function Tree:reopened()
   local goals = {}
   for _, win in ipairs(self:windows()) do
@@ -562,7 +562,7 @@ function M.show(session, callback)
     end
     vim.api.nvim_set_current_buf(tree.buf)
   end
-  -- After a window shows the buffer, so that window options take effect.
+  -- The file type is set after a window shows the buffer, so that window options take effect.
   if vim.bo[tree.buf].filetype == '' then
     vim.bo[tree.buf].filetype = 'treelined'
   end

@@ -1,14 +1,14 @@
 --- UTF-8 validation, and text that is safe in a buffer.
 ---
---- Sessions contain text of models, tools and other programs. A line feed would split a line of a buffer, and
---- marks that change the direction of writing would show words in another order.
+--- Sessions have text of models, tools and other programs. In a buffer, a line feed would split a line, and marks for
+--- the direction of writing would change the order of words.
 
 local M = {}
 
 local REPLACEMENT = '\239\191\189'
 
--- Ranges of characters that are obeyed instead of shown. The table is that of the daemon, whose test in
--- tests/it/unseen.rs compares them.
+-- Ranges of characters that a terminal or an editor obeys instead of showing them. They equal the daemon's table: the
+-- test tests/it/unseen.rs compares both.
 local CONTROLS = {
   { 0x80, 0x9f },
   { 0x61c, 0x61c },
@@ -30,8 +30,8 @@ local function continues(byte, low, high)
   return byte ~= nil and byte >= low and byte <= high
 end
 
---- Returns the length of the valid character (Unicode, table 3-7) that starts with the byte over 127 at
---- `at`, or 0.
+--- Returns the length in bytes of the valid character (Unicode, table 3-7) whose first byte, over 127, is at `at`; 0
+--- if there is none.
 local function char_length(text, at)
   local first, second, third, fourth = text:byte(at, at + 3)
   if first >= 0xc2 and first <= 0xdf then
@@ -47,7 +47,7 @@ local function char_length(text, at)
   return 0
 end
 
---- Returns whether `text` is UTF-8. Compiled, this loop is ten times as fast as a pattern.
+--- Returns whether `text` is UTF-8. The compiled loop is ten times as fast as a pattern.
 ---@param text string
 ---@return boolean
 function M.is_valid(text)
@@ -62,27 +62,27 @@ function M.is_valid(text)
   return true
 end
 
---- Returns the picture of a C0 control or of DEL.
+--- Returns the visible picture of a C0 control or of DEL.
 local function picture(char)
   local code = char:byte()
   return '\226\144' .. string.char(code == 127 and 0xa1 or 0x80 + code)
 end
 
---- Returns `text` as one line: ASCII controls become pictures (`␛`), other controls U+FFFD.
+--- Returns `text` as one line: ASCII controls become pictures (`␛`), and other controls become U+FFFD.
 ---@param text string
 ---@param keep_tabs? boolean
 ---@return string
 function M.line(text, keep_tabs)
   text = text:gsub(keep_tabs and '[%z\1-\8\10-\31\127]' or '[%z\1-\31\127]', picture)
-  -- The first bytes of all other controls.
+  -- These are the first bytes of all other controls.
   if text:find('[\194\216\226\239\243]') then
     text = text:gsub('[\194\216\226\239\243][\128-\191]+', replaced)
   end
   return text
 end
 
---- Returns ranges of characters (code points, from 0, end exclusive) as ranges of bytes. They are widened to whole
---- characters with their combining marks, since half of one cannot be highlighted.
+--- Converts ranges of characters (code points, from 0, end exclusive) to ranges of bytes. Each range is widened to
+--- whole characters with their combining marks, since a part of a character cannot be highlighted.
 ---@param text string
 ---@param ranges integer[][]
 ---@return integer[][]
@@ -106,7 +106,7 @@ function M.spans(text, ranges)
   return spans
 end
 
---- Splits `text` into lines for a buffer, sanitized like `line`, with tabs.
+--- Splits `text` into lines for a buffer. Controls are replaced as in `line`, except tabs.
 ---@param text string
 ---@return string[]
 function M.lines(text)

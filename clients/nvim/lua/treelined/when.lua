@@ -1,8 +1,8 @@
---- Times of the daemon, for people.
+--- Formats times of the daemon for people.
 
 local M = {}
 
---- Returns the seconds since 1970 of an ISO 8601 time of UTC; nil for another text.
+--- Returns the seconds since 1970 of an ISO 8601 time in UTC; nil for any other text.
 local function seconds(iso)
   local year, month, day, hour, min, sec = iso:match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)')
   if not year then
@@ -16,7 +16,7 @@ local function seconds(iso)
   return known + os.difftime(known, os.time(zone))
 end
 
---- Returns an ISO 8601 time of UTC as local date and time; another text as it is.
+--- Returns an ISO 8601 time in UTC as local date and time. Any other text is returned unchanged.
 ---@param iso string
 ---@return string
 function M.text(iso)
@@ -26,7 +26,7 @@ end
 
 local UNITS = { { 60, 'm' }, { 3600, 'h' }, { 86400, 'd' }, { 604800, 'w' }, { 31536000, 'y' } }
 
---- Returns how long ago an ISO 8601 time of UTC was, such as `5m` (protocol.md §1.5); another text as it is.
+--- Returns the age of an ISO 8601 time in UTC, such as `5m` (protocol.md §1.5). Any other text is returned unchanged.
 ---@param iso string
 ---@return string
 function M.age(iso)

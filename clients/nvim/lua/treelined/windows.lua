@@ -1,4 +1,4 @@
---- The windows of the prompt and of entries: side by side below the tree. Their titles, and the end of their
+--- The windows of the prompt and of entries, which are side by side below the tree; their titles; and the end of their
 --- buffers.
 
 local config = require('treelined.config')
@@ -6,14 +6,14 @@ local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- The roles of buffers, with the command that opens one beside the other.
+--- The roles of buffers. Each has the command that opens its window beside the window of the other role.
 local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
 local OTHER = { prompt = 'entry', entry = 'prompt' }
 
---- The status line below a title, if the user has none.
+--- The status line below a title, if the user has not set one.
 local STATUS = " treelined%{&modified?' [+]':''}%=%l/%L  %P "
 
---- Returns the name of a session's buffer: that of the tree, or that of a role.
+--- Returns the name of a session's buffer: of its tree, or of a role.
 ---@param session_id string
 ---@param role? 'prompt'|'entry'
 ---@return string
@@ -21,7 +21,7 @@ function M.name(session_id, role)
   return 'treelined://' .. utf8.line(session_id) .. (role and '/' .. role or '')
 end
 
---- Returns the window of this tab page that shows the buffer of this name.
+--- Returns the window of this tab page that shows the buffer with this name.
 ---@param name string
 ---@return integer|nil
 function M.find(name)
@@ -32,14 +32,14 @@ function M.find(name)
   end
 end
 
---- Wraps text of the current window at words, with the indent of the line.
+--- Wraps the text of the current window at words, with the indent of each line.
 function M.wrap_at_words()
   vim.opt_local.wrap = true
   vim.opt_local.linebreak = true
   vim.opt_local.breakindent = true
 end
 
---- Shows a buffer in the window of its role, and goes there.
+--- Shows a buffer in the window of its role, and enters the window.
 ---@param session_id string
 ---@param role 'prompt'|'entry'
 ---@param buf integer
@@ -77,7 +77,7 @@ function M.set_title(buf, title)
     if vim.wo[win][option] ~= text then
       vim.api.nvim_win_call(win, function()
         vim.opt_local[option] = text
-        -- Neovim's own status line would show the name of the buffer, which has the raw id of the session.
+        -- Neovim's default status line would show the name of the buffer, which contains the session's id.
         if option == 'winbar' and vim.go.statusline == '' then
           vim.opt_local.statusline = STATUS
         end
@@ -87,7 +87,8 @@ function M.set_title(buf, title)
   vim.cmd('redrawstatus!')
 end
 
---- Returns the scratch buffer of this name, which cannot be modified; makes it if there is none. `q` closes its window.
+--- Returns the scratch buffer with this name, and makes it if it does not exist. It cannot be modified, and `q` closes
+--- its window.
 ---@param name string
 ---@return integer buf
 function M.scratch(name)
@@ -114,7 +115,7 @@ function M.fill(buf, lines)
   vim.bo[buf].modified = false
 end
 
---- Goes to the window of this tab page that shows a buffer, or shows it in a new one below.
+--- Enters the window of this tab page that shows a buffer. If there is none, shows the buffer in a new window below.
 ---@param buf integer
 function M.split_to(buf)
   local win = vim.fn.bufwinid(buf)
@@ -126,7 +127,7 @@ function M.split_to(buf)
   M.wrap_at_words()
 end
 
---- Makes `:bdelete` wipe the buffer out. A buffer shown again would lack its options and keys.
+--- Makes `:bdelete` wipe out the buffer: a buffer that is shown again would lack its options and keys.
 ---@param buf integer
 ---@param callback fun() called when it is wiped out
 function M.on_wipe(buf, callback)
