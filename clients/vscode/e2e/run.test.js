@@ -1,4 +1,4 @@
-// The extension in a real VS Code. VSIX names its package; SCREENSHOTS a folder for pictures.
+// Tests the extension in a real VS Code. VSIX is the path of its package, and SCREENSHOTS a folder for pictures.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -26,7 +26,7 @@ after(async () => {
   await editor?.stop();
 });
 
-/** A test that leaves a picture of a failure. */
+/** A test that saves a picture if it fails. */
 function check(name, run) {
   test(name, async () => {
     try {
@@ -51,7 +51,7 @@ const status = () => editor.page.locator('.statusbar').innerText();
 check('a session is listed, and a click shows its tree and position', async () => {
   await editor.row('A tour').first().click();
   await editor.row('Add the import.').first().waitFor();
-  // The session, the path with its summary, and one row for the branch that was left.
+  // The rows are the session, the path with its summary, and one row for the branch that was left.
   assert.equal((await editor.rows()).length, 7);
   await until(
     async () => (await status()).includes('A tour · assistant: Added'),
@@ -119,7 +119,7 @@ check(
       async () => (await terminal.innerText()).replace(/\s/g, '').includes('continue--incodex--'),
       'the command is typed',
     );
-    // Enter runs it, and nothing else does.
+    // Only Enter runs the command.
     assert.equal(existsSync(join(editor.dir, '.codex')), false);
     await editor.command('Terminal: Kill the Active Terminal Instance');
   },
@@ -142,7 +142,7 @@ check('a move is undone', async () => {
 });
 
 check('a message that was gone back to is a draft, which is sent as a new branch', async () => {
-  // A summary may have the same words.
+  // A summary may contain the same words.
   await editor.select(/^\s*\[the way\] Add the import\./);
   await editor.command('Treelined: Go to This Entry');
   await editor.choice('Go without a summary').click();
@@ -230,7 +230,7 @@ function daemons() {
   return editor.programs((line) => line.startsWith(dir) && line.includes('bin/treelined\0'));
 }
 
-/** The commands for which a summary is written were offered where nobody writes one. */
+/** The commands that write a summary were once offered without a summarizer. */
 test('without a summarizer no command is offered that needs one', async () => {
   const plain = await Editor.start(vsix, { settings: { 'treelined.summarizer': 'none' } });
   const program = await otherProgram(plain);
@@ -273,7 +273,7 @@ test('nothing is started in a folder that is not trusted', async () => {
 
 test('with two folders and a shared daemon, questions and commands of programs reach the person, and a move is cancelled', async () => {
   const shared = await Editor.start(vsix, { settings: { 'treelined.shared': true } });
-  // Keeps moves waiting until they are cancelled.
+  // Whether moves wait until they are cancelled.
   let holdsMoves = false;
   const holdMove = (_event, signal) =>
     holdsMoves

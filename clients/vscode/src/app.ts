@@ -1,4 +1,4 @@
-// The state of a window: the connection, the session that is shown, drafts, questions.
+// The state of a window: the connection, the shown session, drafts and questions.
 
 import type { OpenSessionParams, UserAsked } from 'treelined';
 import * as vscode from 'vscode';
@@ -24,13 +24,13 @@ export class App {
   readonly log = vscode.window.createOutputChannel('Treelined');
   /** The tree of the session that is shown. */
   tree: Tree | undefined;
-  /** The entry to compare others with. */
+  /** The entry with which others are compared. */
   markedId: string | undefined;
-  /** The move, compaction or command that runs, as the status bar says it. */
+  /** The text of the status bar for the running move, compaction or command. */
   running: string | undefined;
-  /** The tree, the session or its position has changed. */
+  /** Fires when the tree, the session or its position has changed. */
   readonly changed = new Emitter<undefined>();
-  /** The sessions that are open, by their ids: the one that is shown and those of drafts and documents. */
+  /** The open sessions by their ids: the shown session, and those of drafts and documents. */
   readonly #open = new Map<string, Session>();
 
   constructor(context: vscode.ExtensionContext) {
@@ -55,7 +55,7 @@ export class App {
     return this.tree?.session;
   }
 
-  /** The session that is shown; without one, fails with advice. */
+  /** The shown session. Without one it throws an error with advice. */
   shown(): Session {
     if (this.session === undefined)
       throw new Error('No session is open: choose one in the list of sessions.');
@@ -67,7 +67,7 @@ export class App {
     return this.show(await this.#keep(await Session.open(this.connection, at)));
   }
 
-  /** Shows a session that is open. */
+  /** Shows an open session. */
   show(session: Session): Tree {
     const { filter, pageSize } = settings;
     this.tree = new Tree(session, { filter, pageSize, query: '' });
@@ -79,18 +79,18 @@ export class App {
     return this.tree;
   }
 
-  /** Offers merges and compactions where the daemon writes summaries. */
+  /** Offers merges and compactions if the daemon can write summaries. */
   async #offerSummaries(session: Session): Promise<void> {
     try {
       const { capabilities } = (await session.client()).server;
       const offered = capabilities.summarizer !== null;
       await vscode.commands.executeCommand('setContext', 'treelined.summarizes', offered);
     } catch {
-      // The end of the daemon says more.
+      // The error about the end of the daemon says more.
     }
   }
 
-  /** Takes a session over that was created or forked. */
+  /** Registers a session that was created or forked. */
   async adopt(session: Session): Promise<Session> {
     return this.#keep(session);
   }
@@ -103,21 +103,21 @@ export class App {
     this.changed.fire(undefined);
   }
 
-  /** Returns a session that is open, or opens it without showing it. */
+  /** Returns an open session, or opens it without showing it. */
   async sessionOf(sessionId: string): Promise<Session> {
     return (
       this.#open.get(sessionId) ?? this.#keep(await Session.open(this.connection, { sessionId }))
     );
   }
 
-  /** Shows the session of the last window again. */
+  /** Shows the session that this window showed before it was reloaded. */
   async restore(): Promise<void> {
     const sessionId = this.context.workspaceState.get<string>(SHOWN);
     if (sessionId === undefined || this.tree || !vscode.workspace.isTrusted) return;
     await this.open({ sessionId }).catch((error: unknown) => this.log.appendLine(String(error)));
   }
 
-  /** Returns the same object for the same session, so that all views follow one. */
+  /** Returns the same object for the same session, so that all views use one object. */
   async #keep(session: Session): Promise<Session> {
     const known = this.#open.get(session.id);
     if (known !== undefined) {
@@ -139,7 +139,7 @@ export class App {
     return session;
   }
 
-  /** Runs a command, and shows its error with what to do. Returns undefined after an error. */
+  /** Runs a command. Shows an error with what to do, and then returns undefined. */
   async run<T>(action: () => Promise<T>): Promise<T | undefined> {
     try {
       return await action();
@@ -159,14 +159,14 @@ export class App {
       shown.kind === 'nothingToUndo'
         ? vscode.window.showInformationMessage
         : vscode.window.showErrorMessage;
-    // The command does not wait until the message is closed.
+    // The command does not wait until the user closes the message.
     void show(shown.text, ...(remedy ? [remedy.title] : [])).then((chosen) => {
       if (chosen && remedy)
         void vscode.commands.executeCommand(remedy.command, ...(remedy.args ?? []));
     });
   }
 
-  /** Runs long work with a notification that can cancel it. */
+  /** Runs long work. A notification shows it, and can cancel it. */
   async progress<T>(
     title: string,
     work: (signal: AbortSignal, say: (message: string) => void) => Promise<T>,

@@ -1,5 +1,5 @@
-// Questions and messages of other programs to the person at this window. They come as notifications, which take
-// neither the focus nor a key; the prompt opens when the person asks for it.
+// Questions and messages of other programs to the person at this window. They are shown as notifications, which take
+// neither the focus nor a key. The prompt opens only when the person asks for it.
 
 import * as vscode from 'vscode';
 import type { App } from './app.js';
@@ -53,7 +53,7 @@ export class Asking implements vscode.Disposable {
     const buttons = kind === 'confirm' ? ['Yes', 'No', 'Dismiss'] : ['Answer…', 'Dismiss'];
     const text = [`${by} asks: ${title}`, message].filter(Boolean).join(' — ');
     const chosen = await vscode.window.showInformationMessage(text, ...buttons);
-    // A notification that was closed leaves the question in the status bar.
+    // If the person closes the notification, the question stays in the status bar.
     if (chosen === undefined) return;
     if (!this.#app.questions.isOpen(eventId)) {
       void vscode.window.showInformationMessage('The question is over already.');
@@ -75,7 +75,7 @@ export class Asking implements vscode.Disposable {
     }
     try {
       const value = await this.#read(question);
-      // A prompt that was left without an answer leaves the question in the status bar.
+      // If the person leaves the prompt without an answer, the question stays in the status bar.
       if (value === undefined) return;
       if (!this.#app.questions.answer(eventId, value)) {
         void vscode.window.showInformationMessage('The question is over already.');
@@ -85,7 +85,7 @@ export class Asking implements vscode.Disposable {
     }
   }
 
-  /** Reads the answer; the prompt closes when the question is over. */
+  /** Reads the answer. The prompt closes when the question is over. */
   async #read({ asked, signal }: Question): Promise<string | boolean | undefined> {
     const { kind, title, message, options = [], placeholder, initial, by } = asked;
     const cancel = new vscode.CancellationTokenSource();
@@ -102,7 +102,7 @@ export class Asking implements vscode.Disposable {
       );
     }
     const choices = kind === 'confirm' ? ['Yes', 'No'] : [...options];
-    // The one to begin with comes first, where the cursor is.
+    // The suggested choice comes first, since the cursor is there.
     if (initial && choices.includes(initial))
       choices.sort((a, b) => Number(b === initial) - Number(a === initial));
     const hint = message === undefined ? {} : { placeHolder: message };

@@ -1,4 +1,4 @@
-// Messages are written in untitled documents, which VS Code keeps over restarts.
+// Writes messages in untitled documents, which VS Code keeps when it restarts.
 
 import type { ContentBlock } from 'treelined';
 import * as vscode from 'vscode';
@@ -9,14 +9,14 @@ const CONTEXT = 'treelined.isDraft';
 export class Composer implements vscode.Disposable {
   readonly #app: App;
   readonly #registrations: vscode.Disposable[];
-  /** The receivers of documents that are answers to questions. */
+  /** For each document that is an answer to a question, the function that gets its text. */
   readonly #answers = new Map<string, (text: string | undefined) => Promise<void>>();
 
   constructor(app: App) {
     this.#app = app;
     this.#registrations = [
       vscode.window.onDidChangeActiveTextEditor(() => this.#update()),
-      // Not `onDidCloseTextDocument`, which also tells of a change of the language.
+      // `onDidCloseTextDocument` is not used, since it also fires when the language changes.
       vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
         for (const { input } of closed) {
           if (input instanceof vscode.TabInputText) this.#closed(input.uri);
@@ -37,7 +37,7 @@ export class Composer implements vscode.Disposable {
     await this.#show(document);
   }
 
-  /** Opens a document for a longer answer; `send` gets its text, undefined if it is closed. */
+  /** Opens a document for a longer answer. `send` gets its text, or undefined if the document is closed. */
   async answer(initial: string, send: (text: string | undefined) => Promise<void>): Promise<void> {
     const document = await this.#document(initial);
     this.#answers.set(document.uri.toString(), send);
@@ -73,7 +73,7 @@ export class Composer implements vscode.Disposable {
     this.#update();
   }
 
-  /** Closes a document that was sent. What was typed meanwhile stays, as a new draft. */
+  /** Closes a document after its text was sent. Text that was typed since stays as a new draft. */
   async #finish(document: vscode.TextDocument, sent: string): Promise<void> {
     if (document.isClosed) return;
     const now = document.getText();
@@ -83,7 +83,7 @@ export class Composer implements vscode.Disposable {
       this.#update();
       return;
     }
-    // An empty untitled document is closed without a question.
+    // VS Code closes an empty untitled document without a question.
     const edit = new vscode.WorkspaceEdit();
     edit.replace(document.uri, new vscode.Range(0, 0, document.lineCount, 0), '');
     await vscode.workspace.applyEdit(edit);

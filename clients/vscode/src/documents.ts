@@ -1,4 +1,4 @@
-// Entries and comparisons as documents that cannot be edited.
+// Shows entries and comparisons as read-only documents.
 
 import * as vscode from 'vscode';
 import type { App } from './app.js';
@@ -9,7 +9,7 @@ import { shorten } from './core/text.js';
 
 const SCHEME = 'treelined';
 
-/** Texts of comparisons are kept for this many documents. */
+/** The number of comparisons whose texts are kept, as documents. */
 const KEPT = 20;
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
@@ -46,7 +46,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await vscode.window.showTextDocument(document, { preview: true, preserveFocus: true });
   }
 
-  /** Shows two branches from where they part, in an editor for differences. */
+  /** Shows two branches from their common ancestor on, in a diff editor. */
   async compare(session: Session, left: string, right: string): Promise<void> {
     const comparison = await compareBranches(session, left, right);
     this.#number += 1;

@@ -1,4 +1,4 @@
-// The extension's beginning and end.
+// The start and the end of the extension.
 
 import * as vscode from 'vscode';
 import { App } from './app.js';
@@ -68,7 +68,7 @@ export async function deactivate(): Promise<void> {
   await app?.dispose();
 }
 
-/** Settings of the daemon count from its next start on. */
+/** Changed settings of the daemon take effect at its next start. */
 async function configured(
   made: App,
   sessions: SessionsView,

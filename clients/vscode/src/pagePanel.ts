@@ -1,4 +1,4 @@
-// The page of `clients/web` in a webview.
+// Shows the page of `clients/web` in a webview.
 
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ export class PagePanel implements vscode.Disposable {
     panel.webview.html = assets ? pageHtml(assets, place) : missingPage();
   }
 
-  /** The script and style of the page, if this build has them. */
+  /** The script and style of the page; undefined if this build has none. */
   async #assets(): Promise<PageAssets | undefined> {
     const folder = join(this.#app.context.extensionPath, 'dist', 'page');
     try {

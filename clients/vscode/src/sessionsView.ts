@@ -1,4 +1,4 @@
-// The view of the sessions: those of the folders of the window, and those of other directories.
+// The view of the sessions: first those of the folders of the window, then those of other directories.
 
 import { basename } from 'node:path';
 import type { SessionRow } from 'treelined';

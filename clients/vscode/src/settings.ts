@@ -27,7 +27,7 @@ export const settings = {
   },
 };
 
-/** Returns the options to start the daemon with. Throws if its program is not found. */
+/** Returns the options for the start of the daemon. Throws if its program is not found. */
 export function startOptions(extensionDir: string): Start {
   const sessionDir = get<string>('sessionDirectory', '');
   const summarizer = get<string>('summarizer', '');

@@ -1,4 +1,4 @@
-// The status bar: the position in the session, and questions that wait.
+// The status bar: the position in the session, and waiting questions.
 
 import * as vscode from 'vscode';
 import type { App } from './app.js';
@@ -6,7 +6,7 @@ import { throttle } from './core/emitter.js';
 import { positionText } from './core/look.js';
 import { count } from './core/text.js';
 
-/** The position is read at most this often, in milliseconds. */
+/** The shortest time between two readings of the position, in milliseconds. */
 const CHANGE_MS = 100;
 
 export class StatusBar implements vscode.Disposable {
@@ -31,7 +31,7 @@ export class StatusBar implements vscode.Disposable {
     this.#questions.command = 'treelined.answer';
     this.#questions.backgroundColor = new vscode.ThemeColor('statusBarItem.warningBackground');
     const read = throttle(CHANGE_MS, () => {
-      // At the daemon's end the position stays as it was; the next command says why.
+      // After the daemon has ended, the last position stays. The next command shows the error.
       void app.tree
         ?.position()
         .then(() => this.#update())

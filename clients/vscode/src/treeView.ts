@@ -8,10 +8,10 @@ import { lookOf, newerText } from './core/look.js';
 import { shorten } from './core/text.js';
 import type { EntryItem, Item } from './core/tree.js';
 
-/** The tree is read again at most this often, in milliseconds. */
+/** The shortest time between two readings of the tree, in milliseconds. */
 const CHANGE_MS = 100;
 
-/** Characters of an entry in its tooltip. */
+/** The most characters of an entry in its tooltip. */
 const TOOLTIP = 1500;
 
 export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposable {
@@ -72,10 +72,11 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     }
     const look = lookOf(item.row);
     const label = { label: look.label, highlights: look.highlights };
-    // The leaf is open, so that entries which other programs append there are seen at once.
+    // The leaf is expanded, so that entries which other programs append are visible at once.
     const folded = item.row.isLeaf ? Expanded : Collapsed;
     const shown = new vscode.TreeItem(label, item.hasChildren ? folded : None);
-    // VS Code remembers for each id whether it is folded. A leaf that gets children needs another id, so that it opens.
+    // VS Code remembers by id whether an item is expanded. A leaf that gets children needs another id, so that it is
+    // expanded.
     shown.id = item.row.isLeaf && item.hasChildren ? `leaf ${item.id}` : item.id;
     shown.description = look.description;
     shown.iconPath = new vscode.ThemeIcon(
@@ -96,7 +97,10 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     return shown;
   }
 
-  /** The text of the entry, when the pointer is over it. It is shown as text: entries are untrusted. */
+  /**
+   * Adds the text of the entry when the pointer is over it. The text is not rendered as Markdown, since entries are
+   * untrusted.
+   */
   async resolveTreeItem(shown: vscode.TreeItem, item: Item): Promise<vscode.TreeItem> {
     if (item.kind === 'more' || this.#app.session === undefined) return shown;
     const entryId = item.row.id;
@@ -107,12 +111,12 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     return shown;
   }
 
-  /** A number that changes when another entry is selected. */
+  /** A counter of selections, by which a later selection is noticed. */
   get selections(): number {
     return this.#selections;
   }
 
-  /** Selects the entry to which a move led, unless the person has selected another one since. */
+  /** Selects the entry to which a move has led, unless the person has since selected another one. */
   async follow(entryId: string | null, since: number): Promise<void> {
     if (entryId !== null && this.#selections === since) await this.reveal(entryId, false);
   }

@@ -38,7 +38,7 @@ test('the leaf leaves a branch that is archived, and a guard can hold it there',
     },
   });
   const session = await tour(at);
-  // Only a program that has the session open is asked.
+  // The daemon asks only programs that have the session open.
   await program.openSession({ sessionId: session.id });
   holds = true;
   assert.deepEqual(await archiveBranch(session, 'a3'), { text: 'guard cancelled: not this one' });
@@ -61,7 +61,7 @@ test('a name is given, replaced and taken away by the button', async (t) => {
   );
 });
 
-// Side questions had no commands.
+// Side questions once had no commands.
 test('a question is asked beside the conversation, and kept once', async (t) => {
   const session = await tour(await window(t));
   const before = session.leafId;

@@ -44,7 +44,7 @@ test('the page calls the daemon of the window, and hears what the window hears',
     'the move is announced',
   );
   assert.equal(session.leafId, 'a1');
-  // The window keeps the sessions that the page closes.
+  // The window still has the sessions open that the page closes.
   bridge.dispose();
   assert.equal((await session.call('get_leaf', {})).leafId, 'a1');
 });

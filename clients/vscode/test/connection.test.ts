@@ -56,7 +56,7 @@ test('a daemon that has lived for a while is started again without a command', a
   const { pid } = await at.client();
   t.mock.timers.tick(60_000);
   process.kill(pid ?? 0, 'SIGKILL');
-  // Not `until`, whose clock is stopped.
+  // `until` cannot be used, since its clock is stopped.
   for (let n = 0; n < 6000 && starts === 0; n += 1)
     await new Promise((resolve) => setTimeout(resolve, 10));
   assert.equal(starts, 1);
@@ -82,7 +82,8 @@ test('entries of other programs are announced, and do not move the leaf', async 
   await until(() => session.othersLeafId === undefined, 'the leaf is joined');
 });
 
-// The state entry of a stale program made a session open on an old branch, and nothing said where the newest turns are.
+// The state entry of a stale program once made a session open on an old branch, and no text said where the newest
+// turns are.
 test('a session that opens beside its newest entries knows where they are', async (t) => {
   const here = await window(t);
   const before = await tour(here);

@@ -1,4 +1,4 @@
-// Going on in another agent.
+// Tests of continuing in another agent.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { AGENTS, commandLine, handedOver } from '../src/core/continuation.js';
 import { packageDir } from './fixture.js';
 
-/** Each client had names of its own for the same agents. */
+/** Each client once had different names for the same agents. */
 test('the agents are those of the table that all clients share', () => {
   const table = readFileSync(new URL('../../schema/agents.tsv', packageDir), 'utf8');
   const rows = table.split('\n').filter((row) => row !== '' && !row.startsWith('#'));

@@ -1,4 +1,4 @@
-// Shared by the tests: the daemon, folders, connections, a conversation.
+// Functions that the tests share: for the daemon, folders, connections, and a conversation.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -12,10 +12,10 @@ import { Questions } from '../src/core/questions.js';
 import { Session } from '../src/core/session.js';
 import { type Item, Tree } from '../src/core/tree.js';
 
-/** The daemon: TREELINED_BIN, else the one on the PATH. */
+/** The program of the daemon: TREELINED_BIN, or the one on the PATH. */
 export const command = process.env.TREELINED_BIN ?? 'treelined';
 
-/** The folder of the package, seen from build/test/. */
+/** The folder of the package, relative to build/test/. */
 export const packageDir = new URL('../../', import.meta.url);
 
 /** Makes a folder that is removed after the test. */
@@ -25,7 +25,7 @@ export async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Makes the connection of a window, and ends it after the test. */
+/** Makes the connection of a window. It ends after the test. */
 export function connection(t: TestContext, start: Start, host: Partial<Host> = {}): Connection {
   const made = new Connection({
     isTrusted: () => true,
@@ -47,7 +47,7 @@ export async function window(t: TestContext, host: Partial<Host> = {}): Promise<
 export interface Shared {
   at: Connection;
   questions: Questions;
-  /** Another program at the same daemon. */
+  /** A client for another program, at the same daemon. */
   program: Client;
 }
 
@@ -56,7 +56,8 @@ export async function shared(t: TestContext, options: ConnectOptions = {}): Prom
   const sessionDir = await mkdtemp(join(tmpdir(), 'treelined-'));
   const place = { sessionDir, socket: join(sessionDir, 'daemon.sock') };
   const open: { at?: Connection; program?: Client } = {};
-  // One hook: the daemon cannot be stopped without its socket, which is in the folder, and a window would start it again.
+  // One hook does both in order: the daemon is stopped by its socket in the folder, and otherwise a window would
+  // start it again.
   t.after(async () => {
     await open.program?.close();
     await open.at?.dispose();
@@ -99,8 +100,8 @@ export async function chain(session: Session, length: number, from = 0): Promise
 }
 
 /**
- * Makes the session "A tour": u1 → a1, then the branch u2 → c1 → r1 → a2 that was left for a summary, which u3 and
- * a3 follow.
+ * Makes the session "A tour": u1 → a1, then the branch u2 → c1 → r1 → a2, which was left with a summary. u3 and a3
+ * follow the summary.
  */
 export async function tour(at: Connection, cwd = '/tmp'): Promise<Session> {
   const session = await Session.create(at, { name: 'A tour', cwd });
@@ -136,7 +137,7 @@ export function treeOf(session: Session, pageSize = 50): Tree {
   return new Tree(session, { filter: 'default', query: '', pageSize });
 }
 
-/** Draws all items as lines, indented by depth; `+` is before folded branches. */
+/** Draws all items as lines, indented by their depth. Folded branches begin with `+`. */
 export async function draw(tree: Tree, parent?: Item, indent = ''): Promise<string[]> {
   const lines: string[] = [];
   for (const item of await tree.children(parent)) {

@@ -55,7 +55,7 @@ test('going to a message of the user returns its text as a draft', async (t) => 
     choice: 'none',
   });
   assert.equal(outcome.draft?.text, 'Add the import.');
-  // At the leaf too.
+  // The same is true at the leaf.
   await say(session, 'u4', 'user', 'More.');
   const again = await move(session, await plan(session, await rowOf(session, 'u4')), {
     choice: 'none',
@@ -63,7 +63,7 @@ test('going to a message of the user returns its text as a draft', async (t) => 
   assert.equal(again.draft?.text, 'More.');
 });
 
-/** A session where another program never says whether the leaf may move. */
+/** A session in which another program never answers whether the leaf may move. */
 async function guarded(t: TestContext): Promise<{ at: Connection; session: Session }> {
   const { at, program } = await shared(t, {
     answers: { session_before_tree: () => new Promise(() => {}) },
@@ -135,7 +135,7 @@ test('a draft outlives the daemon and the window, and is there once after a lost
   const kept = memory();
   const before = new Drafts(kept);
   before.begin('untitled:1', session.id);
-  // The message arrives, and its answer does not: the next window does not know of it.
+  // The message is stored, but its answer is lost, so the next window does not know of it.
   const id = before.get('untitled:1')?.entryId ?? '';
   const state = JSON.stringify(kept.load());
   await before.send('untitled:1', 'Next.', session);
@@ -170,7 +170,7 @@ test('a draft that cannot be sent stays', async (t) => {
   drafts.begin('untitled:1', session.id);
   await session.call('begin_turn', {});
   const client = await session.client();
-  // Another view moves the leaf before this one hears of it.
+  // Another view moves the leaf, and this view has not got the notification yet.
   const other = client.appendMessage({
     sessionId: session.id,
     message: { role: 'user', content: 'Faster.' },

@@ -63,7 +63,7 @@ test('an export has no secrets, and says so', async (t) => {
   );
   const text = await readFile(path, 'utf8');
   assert.ok(text.includes('[redacted:github-token]') && !text.includes(TOKEN));
-  // The dialog has asked before it is replaced.
+  // The dialog has already asked whether to replace the file.
   assert.equal(await exportTo(session, 'jsonl', path), 'Exported.');
   assert.ok((await readFile(path, 'utf8')).includes(TOKEN));
 });
@@ -86,7 +86,7 @@ test('a call whose answer is lost with the daemon fails, and is not sent again',
   const client = await session.client();
   const { pid } = client;
   assert.ok(pid);
-  // It may be in the file or not: the person decides, or an entry id makes a repetition safe.
+  // The message may be stored or not. A retry is safe only with an entry id.
   process.kill(pid, 'SIGSTOP');
   const lost = session.call('append_message', {
     message: { role: 'user', content: 'Once at most.' },

@@ -1,4 +1,4 @@
-// The package: its boundaries, its manifest, its content.
+// Tests of the package: its imports, its manifest and its content.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -104,14 +104,14 @@ test('the package of a platform has the daemon, the bundle and nothing else', as
   assert.match(await readFile(join(dir, 'extension/bin/treelined'), 'utf8'), /stand-in/);
   const meta = await readFile(join(dir, 'extension.vsixmanifest'), 'utf8');
   assert.match(meta, /TargetPlatform="linux-x64"/);
-  // The mode of files is kept in the archive, so that the daemon can be started.
+  // The archive keeps the modes of files, so that the daemon is executable.
   const { stdout } = await run('python3', [
     '-c',
     `import zipfile,sys; print(oct(zipfile.ZipFile(sys.argv[1]).getinfo('extension/bin/treelined').external_attr >> 16))`,
     vsix,
   ]);
   assert.equal(stdout.trim(), '0o100755');
-  // The bundle has all it needs but what VS Code and Node have.
+  // The bundle contains all modules except those of VS Code and Node.
   const bundle = await readFile(join(dir, 'extension/dist/extension.cjs'), 'utf8');
   const required = [...bundle.matchAll(/require\("([^"]+)"\)/g)].map((match) => match[1] ?? '');
   for (const name of new Set(required)) assert.match(name, /^(node:|vscode$)/);

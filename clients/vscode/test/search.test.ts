@@ -18,7 +18,7 @@ test('a question finds what has not all of its words, and says why a branch was 
     hitLook(hit).detail,
     /^A tour · now · a branch that was left · because: a dead end · instead: Add the import\.$/,
   );
-  // Exactly, nothing has all of it.
+  // No entry has all of these words.
   for (const { mode } of MODES.slice(1)) {
     const { hits, note } = await find(at, typed, { mode });
     assert.deepEqual([hits, note], [[], 'Nothing matches.'], mode);
@@ -41,7 +41,7 @@ test('a session does not fill the list, and the rest of it is found', async (t) 
   assert.equal((await find(at, 'zebra', { sessionId: session.id })).hits.length, 5);
 });
 
-// A filter that was not finished was an error message at each pause of typing.
+// An incomplete filter was once an error message at each pause of typing.
 test('a query that is not finished is no error, and is completed', async (t) => {
   const at = await window(t);
   await tour(at);

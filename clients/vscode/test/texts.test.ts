@@ -172,14 +172,14 @@ test('a text in the page cannot end its script, and nothing is loaded', () => {
   assert.match(missingPage(), /not in this build/);
 });
 
-// "A hook failed" named neither the hook nor what it said.
+// The message was once "A hook failed", without the name of the hook and its text.
 test('a hook that fails is named with what it said', () => {
   assert.equal(reasonText('hookFailed', 'guard', 'exit\ncode 3'), 'guard failed: exit code 3');
   assert.equal(reasonText('cancelledByClient', 'guard'), 'guard cancelled.');
   assert.match(reasonText('hookFailed'), /A hook failed/);
 });
 
-// oh-my-pi writes them; the raw name of the type was shown.
+// oh-my-pi writes such entries. The raw name of their type was once shown.
 test('a change of the mode looks like other changes of settings', () => {
   const row = (type: string) => lookOf({ type, id: 'x', preview: 'plan' } as TreeNode).icon;
   assert.equal(row('mode_change'), row('model_change'));

@@ -79,7 +79,7 @@ test('branches of branches are folded again inside of them', async (t) => {
 test('what another program appends below the leaf is shown, not folded', async (t) => {
   const session = await tour(await window(t));
   const tree = treeOf(session);
-  // Moves of this client do not change where the other program goes on.
+  // Moves of this client do not change the position where the other program continues.
   Object.defineProperty(session, 'othersLeafId', { get: () => 'x2', set: () => undefined });
   await say(session, 'x1', 'user', 'And now?');
   await say(session, 'x2', 'assistant', 'Yes.');
@@ -108,7 +108,7 @@ test('a long path is shown from its end, and grows by pages', async (t) => {
   assert.ok(more?.kind === 'more');
   more.load();
   assert.ok((await draw(tree)).length >= 100);
-  // An entry far above is found, and the path is shown from there on.
+  // An entry far above is found, and the path is shown from this entry on.
   assert.equal((await tree.locate('m5'))?.row.id, 'm5');
   const far = await draw(tree);
   assert.equal(far[0], 'm0');
@@ -126,7 +126,7 @@ test('a long branch that was left is read by pages, and an entry deep in it is f
   assert.equal((await treeOf(session, 20).locate('m150'))?.row.id, 'm150');
 });
 
-// VS Code draws the guides: two steps of its indent, whatever is open.
+// VS Code draws the guides: two levels of indent, whichever branches are open.
 test('a tree of 5,000 entries with 27 branches is at most two levels deep at opening', async (t) => {
   const session = await Session.create(await window(t), { cwd: '/tmp' });
   const entries: object[] = [];
@@ -155,7 +155,7 @@ test('a tree of 5,000 entries with 27 branches is at most two levels deep at ope
   const folded = top.filter((item) => item.kind === 'branch');
   assert.equal(folded.length, 27);
   assert.ok(top.every((item) => item.parent === undefined));
-  // A branch is a list too, however long it is.
+  // A branch is a flat list too, however long it is.
   const [first] = folded;
   const inside = await tree.children(first);
   assert.ok(inside.every((item) => item.kind !== 'more' && !item.hasChildren));
@@ -187,6 +187,6 @@ test('100,000 entries are shown and searched by pages', async (t) => {
   const locatedMs = performance.now() - start - shownMs;
   assert.equal(item?.row.id, 'm50000');
   t.diagnostic(`shown after ${shownMs.toFixed()} ms, located after ${locatedMs.toFixed()} ms`);
-  // Reading every row takes several times as long, also on a busy machine.
+  // Reading every row would take several times as long, even on a busy machine.
   assert.ok(shownMs < 2000, `${shownMs} ms`);
 });

@@ -1,5 +1,5 @@
-// Bundles the extension into dist/extension.cjs, and copies the page of clients/web, or of the folder
-// TREELINED_PAGE, if it has been built.
+// Bundles the extension into dist/extension.cjs. If the page was built, copies it from clients/web, or from the
+// folder TREELINED_PAGE.
 
 import { cp, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ await build({
   bundle: true,
   platform: 'node',
   format: 'cjs',
-  // The Node of the oldest VS Code in package.json.
+  // The version of Node in the oldest VS Code that package.json allows.
   target: 'node20',
   external: ['vscode'],
   minify: isProduction,

@@ -1,5 +1,5 @@
-// Makes the package of one platform: tools/package.js BINARY [TARGET [OUT]]. BINARY is the daemon for TARGET, a
-// target of vsce such as linux-x64 (the default) or darwin-arm64; OUT is the .vsix file.
+// Makes the package for one platform: tools/package.js BINARY [TARGET [OUT]]. BINARY is the daemon for TARGET. TARGET
+// is a target of vsce, such as linux-x64 (the default) or darwin-arm64. OUT is the .vsix file to write.
 
 import { execFileSync } from 'node:child_process';
 import { chmod, cp, mkdir, readFile, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Commands about branches: name, archive, bring back, show and hide archived ones.
+// Commands about branches: name them, archive and restore them, show and hide archived ones.
 
 import * as vscode from 'vscode';
 import {
@@ -16,14 +16,14 @@ import type { Parts } from './parts.js';
 
 export function branchCommands(parts: Parts) {
   const { app } = parts;
-  /** Says what was changed, with a button that takes it back. */
+  /** Shows the change, with a button that undoes it. */
   const say = ({ text, undo }: BranchChange): void => {
     const buttons = undo ? [undo.title] : [];
     void vscode.window.showInformationMessage(text, ...buttons).then((pressed) => {
       if (pressed && undo) void app.run(async () => say(await undo.run()));
     });
   };
-  /** The row of one branch: a row that stands for several means none of them. */
+  /** The row of the item, if it stands for one branch. A row of several branches means none of them. */
   const rowOf = (item?: Item) => {
     const { kind, row } = chosen(parts, item);
     if (kind === 'branches') throw new Error('Open this row, and choose one of its branches.');

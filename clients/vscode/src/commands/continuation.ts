@@ -1,4 +1,4 @@
-// The command that goes on in another agent.
+// The command that continues the conversation in another agent.
 
 import { TreelinedError } from 'treelined';
 import * as vscode from 'vscode';
@@ -52,7 +52,8 @@ export function continuationCommands(parts: Parts) {
         return;
       }
       const { capabilities } = (await session.client()).server;
-      // Says now, and not in the terminal, that nobody can write the summary; there may be one already.
+      // If no summary can be written, the error is shown here instead of in the terminal. A summary may already
+      // exist.
       if (choice === 'learned' && capabilities.summarizer === null)
         await session.call('continue_session', params);
       const options = [
@@ -67,7 +68,7 @@ export function continuationCommands(parts: Parts) {
   };
 }
 
-/** Types a command into a terminal, and does not run it. */
+/** Types a command into a terminal without running it. */
 function typeInTerminal(name: string, cwd: string, line: string): void {
   const terminal = vscode.window.createTerminal({ name, cwd });
   terminal.show();
@@ -77,7 +78,10 @@ function typeInTerminal(name: string, cwd: string, line: string): void {
   );
 }
 
-/** Asks what would be handed over, and for less if that is too much. Undefined: the person does not want it. */
+/**
+ * Asks the daemon what the agent would get, and asks the person for less if that is too much. Undefined: the person
+ * cancels.
+ */
 async function preview(
   session: Session,
   entryId: string,
@@ -97,7 +101,7 @@ async function preview(
   }
 }
 
-/** Shows what is lost, and asks what to do. */
+/** Shows what is lost, and asks the person what to do. */
 async function confirm(
   { label, tool }: { label: string; tool: Agent },
   says: string,

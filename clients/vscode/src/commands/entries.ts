@@ -17,7 +17,7 @@ const FILTERS: readonly { label: TreeFilter; description: string }[] = [
   { label: 'all', description: 'everything that is stored' },
 ];
 
-/** The entry that a command is about: the one of the menu, else the selected one. */
+/** The entry for a command: the entry of the menu, or the selected one. */
 export function chosen(parts: Parts, item?: Item): EntryItem {
   const entry = item && item.kind !== 'more' ? item : parts.tree.selected;
   if (entry === undefined) throw new Error('Select an entry of the tree first.');

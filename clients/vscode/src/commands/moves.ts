@@ -1,4 +1,4 @@
-// Commands that move the leaf, or change what a model sees.
+// Commands that move the leaf, or change the context.
 
 import * as vscode from 'vscode';
 import {
@@ -25,7 +25,7 @@ export function moveCommands(parts: Parts) {
     const { newLeafId } = await app.shown().call(method, {});
     await tree.follow(newLeafId, since);
   };
-  /** Runs an operation that returns why it did not happen. */
+  /** Runs an operation, and shows why it did not happen if it returns a reason. */
   const refusable = async (
     title: string,
     run: (signal: AbortSignal) => Promise<string | undefined>,
@@ -95,7 +95,7 @@ interface Summary {
   focus?: string;
 }
 
-/** Asks whether to summarize what is left behind. Undefined: the person does not want to move. */
+/** Asks whether to summarize the entries that are left behind. Undefined: the person does not want to move. */
 async function askSummary(to: Plan): Promise<Summary | undefined> {
   if (to.leaves === 0 || settings.summaries === 'never') return { choice: 'none' };
   if (settings.summaries === 'always' && to.canSummarize) return { choice: 'summary' };
@@ -121,7 +121,7 @@ async function go(parts: Parts, session: Session, to: Plan, summary: Summary): P
     move(session, to, {
       ...summary,
       signal,
-      // The end of the text is the part that is being written.
+      // The end of the text is the newest part.
       onSummary: (text) => say(shorten(text.slice(-120), 120)),
     }),
   );
@@ -137,7 +137,7 @@ function announce({ app }: Parts, { isMoved, message, summary, draft }: Outcome)
   const moved = summary
     ? 'Moved. A summary of the branch is the leaf.'
     : 'Moved. The branch stays in the tree.';
-  // Treelined answers nothing.
+  // Treelined does not run a model, so the text says how to continue.
   const text = `${moved} ${draft ? 'Send the text with Ctrl+Enter, then' : '“Write a Message” writes here,'} “Continue in Another Tool” goes on in another agent.`;
   void vscode.window.showInformationMessage(text, 'Undo').then((undo) => {
     if (undo) void app.run(() => app.shown().call('undo_navigation', {}));

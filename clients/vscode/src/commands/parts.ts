@@ -1,4 +1,4 @@
-// The parts of the window that commands work with.
+// The parts of the window that commands use.
 
 import type { App } from '../app.js';
 import type { Asking } from '../asking.js';

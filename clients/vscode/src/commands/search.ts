@@ -14,10 +14,10 @@ import {
 import { folders } from '../settings.js';
 import type { Parts } from './parts.js';
 
-/** How long typing must pause before all sessions are searched, in milliseconds. */
+/** The pause in typing after which all sessions are searched, in milliseconds. */
 const PAUSE_MS = 150;
 
-/** A hit; the other hits of a session; a query to go on with; or a note, which does nothing. */
+/** An item: a hit, the other hits of a session, a query to continue with, or a note without effect. */
 type Pick = vscode.QuickPickItem & {
   hit?: SearchHit;
   sessionId?: string;
@@ -37,7 +37,7 @@ export function searchCommands({ app, tree }: Parts) {
   };
 }
 
-/** The items of what was found: a note, hits, more of their sessions, then filters. */
+/** The items for a result: a note, the hits, items for more hits of their sessions, and then filters. */
 function picksOf({ hits, more, completions, note }: Found): Pick[] {
   const always = { alwaysShow: true };
   const names = new Map(hits.map(({ sessionId, sessionName }) => [sessionId, sessionName]));
@@ -63,7 +63,7 @@ function picksOf({ hits, more, completions, note }: Found): Pick[] {
   ];
 }
 
-/** Searches all sessions while a query is typed, and returns the hit that is chosen. */
+/** Searches all sessions while a query is typed, and returns the chosen hit. */
 async function pickHit(app: Parts['app'], mode: SessionSearchMode): Promise<SearchHit | undefined> {
   const box = vscode.window.createQuickPick<Pick>();
   const query: Query = { typed: '', mode, directory: folders()[0] };
@@ -94,7 +94,7 @@ async function pickHit(app: Parts['app'], mode: SessionSearchMode): Promise<Sear
     query.typed = typed;
     show();
   };
-  // The daemon has decided what matches.
+  // The items already match, so VS Code must not filter them by what is typed.
   box.matchOnDescription = box.matchOnDetail = true;
   box.onDidChangeValue((typed) => {
     query.typed = typed;

@@ -23,7 +23,7 @@ const TOOLS: readonly ImportFrom[] = [
   'claude-ai',
 ];
 
-/** The tools whose conversations are in a file that the person downloads. */
+/** The tools whose conversations are in a file that the person must download. */
 const EXPORTS: readonly ImportFrom[] = ['chatgpt', 'claude-ai'];
 
 export function sessionCommands({ app }: Parts) {
@@ -144,7 +144,7 @@ export function storeCommands({ app, sessions }: Parts) {
   };
 }
 
-/** The session of a menu's item, else one that the person chooses. */
+/** The session of the menu's item, or one that the person chooses. */
 async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow | undefined> {
   if (item?.kind === 'session') return item.row;
   const rows = await app.sessions.rows({ except: [] });
@@ -158,7 +158,7 @@ async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow 
   return (await vscode.window.showQuickPick(picks, options))?.row;
 }
 
-/** The working directory of a new session: with several folders the person chooses. */
+/** The working directory of a new session. If there are several folders, the person chooses one. */
 async function directory(): Promise<string | undefined> {
   const all = folders();
   if (all.length < 2) return all[0];

@@ -1,4 +1,4 @@
-// Commands that sort sessions: tags, pins, archive, families; and the choice between candidates.
+// Commands that sort sessions by tags, pins, archive and families, and the command that chooses between candidates.
 
 import * as vscode from 'vscode';
 import { sessionFacts, sessionTitle } from '../core/sessions.js';
@@ -8,7 +8,7 @@ import type { Parts } from './parts.js';
 
 export function sortingCommands({ app, tree, sessions }: Parts) {
   const say = (text: string) => void vscode.window.showInformationMessage(text);
-  /** The id of a menu's session, else of the one that is shown. */
+  /** The id of the menu's session, or of the shown session. */
   const idOf = (item?: SessionItem) =>
     item?.kind === 'session' ? item.row.sessionId : app.shown().id;
   const toggle = (mark: 'pinned' | 'archived') => async (item?: SessionItem) => {

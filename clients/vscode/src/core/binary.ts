@@ -1,4 +1,4 @@
-// Finds the daemon's program.
+// Finds the program of the daemon.
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
@@ -7,12 +7,15 @@ import { TreelinedError } from 'treelined';
 export interface Places {
   /** The setting `treelined.command`; empty if it is not set. */
   setting: string;
-  /** The folder of the extension, which may have `bin/treelined`. */
+  /** The folder of the extension. It may contain `bin/treelined`. */
   extensionDir: string;
   env: NodeJS.ProcessEnv;
 }
 
-/** Returns the path of the daemon: of the setting, TREELINED_BIN, the extension itself, the PATH. */
+/**
+ * Returns the path of the daemon. Looks in the setting, TREELINED_BIN, the extension's folder and the PATH, in this
+ * order.
+ */
 export function findDaemon(places: Places): string {
   const { setting, extensionDir, env } = places;
   const name = process.platform === 'win32' ? 'treelined.exe' : 'treelined';
@@ -25,7 +28,7 @@ export function findDaemon(places: Places): string {
   const named = (program: string, from: string): string => {
     const path = isAbsolute(program) ? found(program, from) : onPath(program, env);
     if (path !== undefined) return path;
-    // A named program is wanted, not another one that happens to be there.
+    // If a program is named, no other one may be used instead.
     throw missing(tried.length > 0 ? tried : [`${program} on the PATH (${from})`]);
   };
   if (setting !== '') return named(setting, 'the setting treelined.command');

@@ -1,17 +1,17 @@
-// Names and archive of branches, and what a person is told about a change. A branch is meant by any of its entries.
+// Names and archive of branches, and the messages about a change. Any entry of a branch stands for it.
 
 import type { BranchInverse } from 'treelined';
 import { reasonText } from './navigation.js';
 import type { Session } from './session.js';
 
-/** A change of a branch: in words, with the call that takes it back. */
+/** A change of a branch: its text, and the call that undoes it. */
 export interface BranchChange {
   text: string;
   /** Absent if nothing was changed. */
   undo?: { title: string; run: () => Promise<BranchChange> };
 }
 
-/** Names a branch; an empty name takes the name away. */
+/** Names a branch. An empty name removes the name. */
 export async function nameBranch(
   session: Session,
   entryId: string,
@@ -24,7 +24,7 @@ export async function nameBranch(
   return { text, ...undoOf(session, result.inverse) };
 }
 
-/** Archives a branch; if the leaf is in it, the leaf moves out first, which others may refuse. */
+/** Archives a branch. If the leaf is in it, the leaf first moves out, which other clients may refuse. */
 export async function archiveBranch(session: Session, entryId: string): Promise<BranchChange> {
   const result = await session.call('archive_branch', { entryId });
   if (result.cancelled && result.reason)
@@ -38,14 +38,14 @@ export async function archiveBranch(session: Session, entryId: string): Promise<
   };
 }
 
-/** Brings an archived branch back. */
+/** Restores an archived branch. */
 export async function unarchiveBranch(session: Session, entryId: string): Promise<BranchChange> {
   const { entryIds, inverse } = await session.call('unarchive_branch', { entryId });
   if (entryIds.length === 0) return { text: 'The branch is not archived.' };
   return { text: 'The branch is back.', ...undoOf(session, inverse) };
 }
 
-/** Asks a question beside the conversation: in the background, below the leaf (protocol.md §3.23). */
+/** Asks a side question: a background branch below the leaf (protocol.md §3.23). */
 export async function askAside(session: Session, question: string): Promise<BranchChange> {
   await session.call('append_message', {
     message: { role: 'user', content: question },
@@ -56,7 +56,7 @@ export async function askAside(session: Session, question: string): Promise<Bran
   return { text: 'Asked beside the conversation. “Keep a Side Question” brings it in.' };
 }
 
-/** Brings a side question into the conversation, with its answer. */
+/** Copies a side question and its answer into the conversation. */
 export async function keepAside(session: Session, entryId: string): Promise<BranchChange> {
   const { durability } = await session.call('keep_branch', { entryId });
   const isThere = durability === 'none';
@@ -65,7 +65,7 @@ export async function keepAside(session: Session, entryId: string): Promise<Bran
   };
 }
 
-/** The inverse of a change, as a button. */
+/** The inverse of a change, for a button. */
 function undoOf(session: Session, inverse: BranchInverse | undefined): Pick<BranchChange, 'undo'> {
   if (inverse === undefined) return {};
   const { entryId, name } = inverse.params;

@@ -1,11 +1,12 @@
-// Carries the messages of the page in a webview to the window's own connection, so that both show one leaf. The page
-// believes that it speaks over a WebSocket; a webview cannot reach one when VS Code and the daemon are elsewhere.
+// Carries the messages of the page in a webview over the connection of the window, so that both show the same leaf.
+// The page uses a WebSocket object, which the extension implements: a webview cannot reach a real one if VS Code and
+// the daemon run on another machine.
 
 import { type Methods, TreelinedError } from 'treelined';
 import type { Connection } from './connection.js';
 import { problem } from './errors.js';
 
-/** A message of the webview: a socket is opened, sends a text, is closed. */
+/** A message of the webview: it opens a socket, sends a text, or closes the socket. */
 export interface FromPage {
   socket: number;
   what: 'open' | 'text' | 'close';
@@ -24,16 +25,16 @@ interface Request {
   params?: Record<string, unknown>;
 }
 
-/** Methods that would end or change the connection that the page shares. */
+/** Methods that would end or change the connection, which the page shares with the window. */
 const OWN: readonly string[] = ['shutdown', 'watch_sessions', 'unwatch_sessions'];
 
 export class Bridge {
   readonly #connection: Connection;
   readonly #post: (message: ToPage) => void;
-  /** The socket that is open. A page has one at a time. */
+  /** The open socket. A page has at most one. */
   #socket: number | undefined;
   readonly #running = new Map<number, AbortController>();
-  /** Sessions that the page has opened, as often as it did. */
+  /** The sessions that the page has opened, one element for each opening. */
   readonly #opened: string[] = [];
   readonly #stops: (() => void)[];
 
@@ -48,7 +49,7 @@ export class Bridge {
     ];
   }
 
-  /** Takes a message of the webview. */
+  /** Handles a message of the webview. */
   async receive({ socket, what, text }: FromPage): Promise<void> {
     if (what === 'open') {
       try {
@@ -63,14 +64,14 @@ export class Bridge {
     else await this.#answer(JSON.parse(text ?? '{}') as Request);
   }
 
-  /** Closes what the page has opened. */
+  /** Closes the sessions that the page has opened. */
   dispose(): void {
     for (const stop of this.#stops) stop();
     this.#forget();
   }
 
   async #answer({ id, method, params = {} }: Request): Promise<void> {
-    // The first message has the token of a WebSocket.
+    // The first message of a WebSocket is only the token.
     if (method === undefined) return;
     if (method === '$/cancel_request') {
       this.#running
@@ -97,7 +98,7 @@ export class Bridge {
   ): Promise<unknown> {
     const client = await this.#connection.client();
     if (method === 'initialize') return client.server;
-    // The window watches already.
+    // The window already watches the sessions, and its connection must not end.
     if (OWN.includes(method)) return {};
     const result: unknown = await client.call(method as keyof Methods, params, { signal });
     const { session } = (result ?? {}) as { session?: { sessionId?: string } };
@@ -112,7 +113,7 @@ export class Bridge {
     this.#post({ socket: this.#socket, what: 'text', text: JSON.stringify(message) });
   }
 
-  /** The daemon has ended: its sessions are closed, and the page connects again. */
+  /** The daemon has ended. Its sessions are closed, and the page connects again. */
   #close(): void {
     const socket = this.#socket;
     this.#socket = undefined;
@@ -131,7 +132,7 @@ export class Bridge {
   }
 }
 
-/** An error as the daemon would have answered it. */
+/** The error in the form in which the daemon sends it. */
 function wireError(error: unknown): object {
   if (error instanceof TreelinedError) {
     const { message, code = 0, kind, details, retryable } = error;

@@ -1,11 +1,11 @@
-// Two branches as two texts, from where they part.
+// Compares two branches as two texts, from their common ancestor on.
 
 import type { Entry } from 'treelined';
 import { entryText, speaker } from './entry.js';
 import type { Session } from './session.js';
 import { count } from './text.js';
 
-/** Entries that say nothing to a reader: they are in the tree, not in the conversation. */
+/** The types of entries that are not a part of the conversation. They are shown only in the tree. */
 const BOOKKEEPING: readonly string[] = [
   'label',
   'session_info',
@@ -20,17 +20,17 @@ const BOOKKEEPING: readonly string[] = [
 export interface Comparison {
   left: string;
   right: string;
-  /** Says how much each side has, for the title of the diff. */
+  /** The title of the diff, which says how many entries each side has. */
   title: string;
 }
 
-/** Entries that are asked for at once. */
+/** The number of entries in one request. */
 const BATCH = 50;
 
-/** The text of a side is cut after so many characters: an editor shows differences of large texts slowly. */
+/** The most characters of a side, since editors compare large texts slowly. A longer text is cut. */
 const MAX_CHARS = 1 << 20;
 
-/** Compares the branches that end with the entries `left` and `right`. */
+/** Compares the branches whose last entries are `left` and `right`. */
 export async function compareBranches(
   session: Session,
   left: string,
@@ -46,7 +46,7 @@ export async function compareBranches(
   return { left: own.text, right: other.text, title: sizes.join(' ↔ ') };
 }
 
-/** The text of these entries as far as it has room, and the number of those that are in the conversation. */
+/** The text of the entries, cut at the limit, and the number of entries that are part of the conversation. */
 async function branchText(
   session: Session,
   ids: string[],
@@ -72,7 +72,7 @@ async function branchText(
   return { text: sections.join('\n'), entries };
 }
 
-/** Without times, which differ always and say nothing. */
+/** The text of an entry without its time, since times always differ. */
 function section(entry: Entry): string {
   return `### ${speaker(entry)}\n\n${entryText(entry)}\n`;
 }

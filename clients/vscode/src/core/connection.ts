@@ -1,4 +1,4 @@
-// The connection of one window to its daemon. It is made by the first call, and again after the daemon's end.
+// The connection of one window to its daemon. The first call makes it, and makes it again after the daemon has ended.
 
 import {
   type AskKind,
@@ -20,7 +20,7 @@ export type Note = {
   [N in keyof Notifications]: { name: N; params: Notifications[N] };
 }[keyof Notifications];
 
-/** Options of the daemon; `command` is its program. */
+/** The options of the daemon. `command` is its program. */
 export type Start = Pick<
   ConnectOptions,
   | 'command'
@@ -36,13 +36,13 @@ export type Start = Pick<
 
 /** The services of the window for its connection. */
 export interface Host {
-  /** Whether programs may be started: the workspace is trusted. */
+  /** Whether the workspace is trusted, so that programs may be started. */
   isTrusted(): boolean;
-  /** Called before each start, so that changed settings count. */
+  /** Returns the options for a start. It is called before each start, so that changed settings take effect. */
   start(): Start;
   version: string;
   log(text: string): void;
-  /** Asks the person; undefined dismisses the question. */
+  /** Asks the person. Undefined dismisses the question. */
   ask(
     question: UserAsked,
     signal: AbortSignal,
@@ -50,7 +50,7 @@ export interface Host {
   ): Promise<EventAnswer | undefined>;
 }
 
-/** Notifications that are of use in a window. */
+/** The notifications that a window uses. */
 const FOLLOWED = [
   'branches_changed',
   'diagnostics',
@@ -70,19 +70,19 @@ const FOLLOWED = [
 
 const KINDS: readonly AskKind[] = ['select', 'confirm', 'input', 'editor'];
 
-/** A daemon that has lived this long, in milliseconds, is started again as soon as it ends. */
+/** If the daemon ran for at least this time, in milliseconds, it is started again as soon as it ends. */
 const STEADY_MS = 5000;
 
 export class Connection {
   readonly #host: Host;
-  /** The client, or the start of it. */
+  /** The client, or the promise of one that is being started. */
   #client: Promise<Client> | undefined;
   #isDisposed = false;
-  /** Notifications of the daemon. */
+  /** Fires with each notification of the daemon. */
   readonly notified = new Emitter<Note>();
-  /** The daemon has ended, expectedly if there is no error. */
+  /** Fires when the daemon has ended. Without an error the end was expected. */
   readonly ended = new Emitter<TreelinedError | undefined>();
-  /** The daemon was started. */
+  /** Fires when the daemon was started. */
   readonly started = new Emitter<Client>();
 
   constructor(host: Host) {
@@ -93,7 +93,7 @@ export class Connection {
     return this.#client !== undefined;
   }
 
-  /** Returns the client, and starts the daemon if it does not run. */
+  /** Returns the client. Starts the daemon if it does not run. */
   async client(): Promise<Client> {
     if (!this.#host.isTrusted()) {
       throw new ExtensionError(
@@ -112,7 +112,7 @@ export class Connection {
     return this.#client;
   }
 
-  /** Calls a method, and starts the daemon before if it does not run. */
+  /** Calls a method. If the daemon does not run, starts it first. */
   async call<M extends keyof Methods>(
     method: M,
     params: Methods[M]['params'],
@@ -122,7 +122,7 @@ export class Connection {
     return client.call(method, params, options);
   }
 
-  /** Ends the daemon of this window; a shared one only loses this client. The next call starts it. */
+  /** Ends the daemon of this window, or disconnects from a shared one. The next call connects again. */
   async stop(): Promise<void> {
     const client = await this.#client?.catch(() => undefined);
     this.#client = undefined;
@@ -160,12 +160,13 @@ export class Connection {
   }
 
   async #over(client: Client, why: TreelinedError, livedMs: number): Promise<void> {
-    // A client that was stopped is not the present one any more.
+    // If the client was stopped before, another client may be in use now.
     if ((await this.#client?.catch(() => undefined)) !== client) return;
     this.#client = undefined;
     this.#host.log(`${why.message}\n`);
     this.ended.fire(why);
-    // So that other programs' entries are followed on. A daemon that ends at once waits for a command.
+    // A new daemon continues to report entries of other programs. If the daemon ended soon after its start, only a
+    // command starts it again.
     if (livedMs >= STEADY_MS && !this.#isDisposed) await this.client().catch(() => {});
   }
 }

@@ -1,4 +1,5 @@
-// Going on in another agent: what it gets and loses, and the command that makes its session (protocol.md §3.18).
+// Continuing in another agent: what the agent gets and what is lost, and the command that makes its session
+// (protocol.md §3.18).
 
 import type { ContinueSessionResult } from 'treelined';
 import type { Start } from './connection.js';
@@ -6,7 +7,7 @@ import { count } from './text.js';
 
 export type Agent = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'text';
 
-/** The agents with their names; schema/agents.tsv has the list that clients share. */
+/** The agents and their names. schema/agents.tsv has the list for all clients. */
 export const AGENTS: readonly (readonly [Agent, string])[] = [
   ['claude-code', 'Claude Code'],
   ['codex', 'Codex'],
@@ -17,10 +18,10 @@ export const AGENTS: readonly (readonly [Agent, string])[] = [
   ['text', 'any other agent, as a text'],
 ];
 
-/** A way to make a conversation that is too large shorter. */
+/** A way to shorten a conversation that is too large. */
 export interface Shorter {
   label: string;
-  /** The params that mean it, and those that ask for its size: nothing is summarized for a question. */
+  /** The params for this choice, or the params that only ask for its size. For a question no summary is written. */
   params: { last?: number; compact?: boolean; limit?: number };
   asks: { last?: number; limit?: number };
   options: readonly string[];
@@ -42,7 +43,7 @@ export const SHORTER: readonly Shorter[] = [
   { label: 'All of it', params: { limit: 0 }, asks: { limit: 0 }, options: ['--limit', '0'] },
 ];
 
-/** The parts that are handed over and lost, and the programs that are missing. */
+/** The parts that the agent gets and the parts that are lost, and the programs that are missing. */
 export function handedOver(
   result: Pick<ContinueSessionResult, 'messages' | 'tokens' | 'losses' | 'missing'>,
 ): string {
@@ -61,7 +62,10 @@ export interface Target {
   options: readonly string[];
 }
 
-/** The command as a shell reads it. The options of the daemon find the same sessions and the same summarizer. */
+/**
+ * The command line for a shell. It has the options of the daemon, so that it uses the same session directory and
+ * summarizer.
+ */
 export function commandLine(start: Start, { path, entryId, tool, options }: Target): string {
   const words = [
     start.command ?? 'treelined',
@@ -74,7 +78,8 @@ export function commandLine(start: Start, { path, entryId, tool, options }: Targ
 }
 
 function quoted(word: string): string {
-  // A line break would run what is before it; a mark of direction would show other words.
+  // A shell would run the text before a line break as a separate command. A mark of direction would change the order
+  // of the shown words.
   if (/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(word)) {
     throw new Error('A path or an id has a control character.');
   }

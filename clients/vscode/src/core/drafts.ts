@@ -1,5 +1,5 @@
-// Messages that are being written. A draft survives the daemon, the window and a failed sending: it is forgotten
-// only when the daemon has its text.
+// Messages that are being written. A draft survives the end of the daemon or the window and a failed send. It is
+// deleted only after the daemon has stored its text.
 
 import { randomUUID } from 'node:crypto';
 import { type ContentBlock, TreelinedError } from 'treelined';
@@ -7,15 +7,15 @@ import type { Session } from './session.js';
 
 export interface Draft {
   sessionId: string;
-  /** The entry that the message becomes. Sending the same text twice appends one message. */
+  /** The id of the entry for this message. With this id, sending the same text twice appends one message. */
   entryId: string;
-  /** Images of the message that was gone back to. */
+  /** The images of the message before which the leaf has moved. */
   images: ContentBlock[];
-  /** The text that was sent last, if no answer has come. */
+  /** The text of the last send that got no answer. */
   sent?: string;
 }
 
-/** Keeps drafts beyond the window. */
+/** Stores drafts beyond the life of the window. */
 export interface Memory {
   load(): Record<string, Draft> | undefined;
   save(drafts: Record<string, Draft>): void;
@@ -30,7 +30,7 @@ export class Drafts {
     this.#drafts = new Map(Object.entries(memory.load() ?? {}));
   }
 
-  /** The draft in the document `key`. */
+  /** The draft of the document `key`. */
   get(key: string): Draft | undefined {
     return this.#drafts.get(key);
   }
@@ -45,8 +45,8 @@ export class Drafts {
   }
 
   /**
-   * Appends the draft with `text` at the leaf that the person sees. Fails without forgetting anything. After an
-   * answer that was lost, the same text is sent with the same id, so that it is there once.
+   * Appends the draft with `text` at the leaf that the person sees. If this fails, the draft is kept. After a lost
+   * answer, the same text is sent with the same id, so that it is appended only once.
    */
   async send(key: string, text: string, session: Session): Promise<string> {
     const draft = this.#drafts.get(key);
@@ -65,7 +65,10 @@ export class Drafts {
     return entryId;
   }
 
-  /** The text has changed since a sending without an answer: if that one has arrived, this is another message. */
+  /**
+   * Called if the text has changed after a send without an answer. If the earlier text was stored, the draft becomes
+   * another message with a new id.
+   */
   async #edited(draft: Draft, session: Session): Promise<void> {
     try {
       await session.call('get_entry', { entryId: draft.entryId });

@@ -1,9 +1,9 @@
-// Functions that are called with events.
+// Calls functions with events.
 
 export class Emitter<T> {
   readonly #listeners = new Set<(event: T) => void>();
 
-  /** Calls `listener` with each event. Returns a function that removes it. */
+  /** Calls `listener` with each event. Returns a function that stops this. */
   on(listener: (event: T) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -15,8 +15,8 @@ export class Emitter<T> {
 }
 
 /**
- * Returns a function that calls `run` at once, and then at most once in `ms` milliseconds, so that the last of many calls always has
- * an effect. `stop` forgets a call that waits.
+ * Returns a function that calls `run` at once, and later at most once in `ms` milliseconds. After the last of many
+ * calls, `run` is always called. `stop` drops a waiting call.
  */
 export function throttle(ms: number, run: () => void): { (): void; stop: () => void } {
   let timer: NodeJS.Timeout | undefined;

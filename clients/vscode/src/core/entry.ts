@@ -1,8 +1,11 @@
-// The text of entries, as Markdown for people. Markdown of a message stays as it is.
+// The text of entries as Markdown for people. Markdown in a message is kept.
 
 import type { Entry } from 'treelined';
 
-/** The members of entries and messages that have text. All may be missing: other programs write files too. */
+/**
+ * The members of entries and messages that contain text. All are optional, since other programs write session files
+ * too.
+ */
 interface Loose {
   type?: unknown;
   role?: unknown;
@@ -24,7 +27,7 @@ const NAMES: Partial<Record<string, string>> = {
   custom_message: 'note of a program',
 };
 
-/** Names whoever speaks in an entry, such as `user` or `tool bash`. */
+/** The speaker of an entry, such as `user` or `tool bash`. */
 export function speaker(entry: Entry): string {
   const { type, message, toolName, customType } = entry as Loose;
   const role = string(message?.role) ?? string(type) ?? 'entry';
@@ -51,7 +54,7 @@ export function entryText(entry: Entry): string {
   return isTool ? fence(text, '') : text;
 }
 
-/** Returns an entry as a document: a heading with the speaker and the time, then the text. */
+/** Returns an entry as a document: a heading with the speaker and the time, followed by the text. */
 export function entryDocument(entry: Entry): string {
   const { timestamp } = entry as Loose;
   return `### ${speaker(entry)} · ${string(timestamp) ?? ''}\n\n${entryText(entry)}\n`;
@@ -69,7 +72,7 @@ function blockText(block: unknown): string {
   return `(${String(type)})`;
 }
 
-/** Returns a code block that no line of `text` can end. */
+/** Returns a code block whose fence is longer than any in `text`. */
 function fence(text: string, language: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const ticks = '`'.repeat(longest + 1);

@@ -7,7 +7,7 @@ export type OwnErrorKind = 'untrusted' | 'pageMissing';
 
 export type AnyKind = ErrorKind | ClientErrorKind | OwnErrorKind;
 
-/** The error of a call that this extension does not make. */
+/** An error of this extension, which then makes no call. */
 export class ExtensionError extends Error {
   override readonly name = 'ExtensionError';
 
@@ -19,7 +19,7 @@ export class ExtensionError extends Error {
   }
 }
 
-/** Something to do about an error: the title of a button and the command that it runs. */
+/** A remedy for an error: the title of a button, and the command that it runs. */
 export interface Remedy {
   title: string;
   command: string;
@@ -136,15 +136,15 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   pageMissing: { text: 'Use the tree, or install a build that has the page.' },
 };
 
-/** An error as it is shown. */
+/** An error as it is shown to a person. */
 export interface Problem {
   kind: string;
-  /** The error, then advice. */
+  /** The error, followed by the advice. */
   text: string;
   remedy?: Remedy;
 }
 
-/** Says what happened and what to do. Returns undefined for a cancel, which needs no message. */
+/** Returns the error and what to do about it. Returns undefined for a cancel, which needs no message. */
 export function problem(error: unknown): Problem | undefined {
   if (!(error instanceof TreelinedError || error instanceof ExtensionError)) {
     if (error instanceof Error && error.name === 'AbortError') return undefined;
@@ -155,7 +155,7 @@ export function problem(error: unknown): Problem | undefined {
     };
   }
   if (error.kind === 'cancelled') return undefined;
-  // A newer daemon has kinds that are not in the table.
+  // A newer daemon may have kinds that are not in the table.
   const advice = (ADVICE as Partial<Record<string, Advice>>)[error.kind];
   const retry = error instanceof TreelinedError && error.retryable ? 'Try again.' : '';
   const text = [sentence(error.message), advice?.text ?? retry].filter(Boolean).join(' ');

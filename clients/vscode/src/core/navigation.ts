@@ -1,18 +1,19 @@
-// Navigation to another position in the tree: what is left behind, the choice of a summary, the move, its outcome.
+// Moves of the leaf to another position in the tree: which entries are left behind, the choice of a summary, the
+// move, and its outcome.
 
 import { randomUUID } from 'node:crypto';
 import type { ContentBlock, Entry, NavigateTreeParams, TreeNode } from 'treelined';
 import type { Session } from './session.js';
 import { count } from './text.js';
 
-/** The effect of a move that has not been made. */
+/** The effect that a move would have. */
 export interface Plan {
   params: Pick<NavigateTreeParams, 'targetId' | 'rewind'>;
-  /** Entries that are left behind. */
+  /** The number of entries that are left behind. */
   leaves: number;
-  /** Whether somebody can summarize them. */
+  /** Whether a summary of these entries can be written. */
   canSummarize: boolean;
-  /** Why nothing would happen, such as `alreadyThere`. */
+  /** The reason why the move would change nothing, such as `alreadyThere`. */
   reason?: string;
 }
 
@@ -28,13 +29,13 @@ const REASONS: Partial<Record<string, string>> = {
   aborted: 'The move was aborted; nothing was changed.',
 };
 
-/** The deed of the client or hook that kept the change from being made. */
+/** The verbs for the client or hook that prevented the change. */
 const DEEDS: Partial<Record<string, string>> = {
   cancelledByClient: 'cancelled',
   hookFailed: 'failed',
 };
 
-/** Says why nothing was changed, or why without a summary; `message` is what `by` said for people. */
+/** Returns why nothing was changed, or why there is no summary. `message` is the text of `by` for people. */
 export function reasonText(reason: string, by?: string, message?: string): string {
   const deed = DEEDS[reason];
   if (deed !== undefined && by !== undefined)
@@ -46,7 +47,7 @@ export function reasonText(reason: string, by?: string, message?: string): strin
 /** Asks the daemon what a move to `row` would leave behind. */
 export async function plan(session: Session, row: TreeNode): Promise<Plan> {
   const params: Plan['params'] = { targetId: row.id };
-  // At the leaf only a message of the user has a target: the position before it.
+  // If the row is the leaf, only a user message can be a target: the leaf moves before it.
   if (row.isLeaf && row.role === 'user') params.rewind = true;
   const result = await session.call('navigate_tree', { ...params, dryRun: true });
   if ('preparation' in result) {
@@ -61,7 +62,7 @@ export async function plan(session: Session, row: TreeNode): Promise<Plan> {
   };
 }
 
-/** The choices of a person who leaves entries behind. */
+/** The choices of a person whose move leaves entries behind. */
 export function summaryChoices({ leaves, canSummarize }: Pick<Plan, 'leaves' | 'canSummarize'>): {
   choice: SummaryChoice;
   label: string;
@@ -90,7 +91,7 @@ export interface Outcome {
   isMoved: boolean;
   message?: string;
   newLeafId: string | null;
-  /** The text of a message of the user that was gone back to. */
+  /** The text of the user message before which the leaf has moved. */
   draft?: { text: string; images: ContentBlock[] };
   summary?: Entry;
 }
@@ -100,11 +101,11 @@ export interface MoveOptions {
   focus?: string | undefined;
   label?: string | undefined;
   signal?: AbortSignal | undefined;
-  /** Called with the summary as far as it is written. */
+  /** Called with the text of the summary so far. */
   onSummary?: (text: string) => void;
 }
 
-/** Moves the leaf. Returns normally if the move was refused or aborted; fails for all else. */
+/** Moves the leaf. A move that is refused or aborted returns normally; every other failure throws. */
 export async function move(session: Session, to: Plan, options: MoveOptions): Promise<Outcome> {
   const { choice, focus, label, signal, onSummary } = options;
   const navigationId = randomUUID();

@@ -1,17 +1,17 @@
-// Operations on whole sessions and branches, and what a person is told about their outcome.
+// Operations on whole sessions and branches, and the messages about their outcome.
 
 import type { ContentBlock, ExportFormat, ImportFrom } from 'treelined';
 import type { Connection } from './connection.js';
 import { reasonText } from './navigation.js';
 import { Session } from './session.js';
 
-/** A fork, and the message that was forked before, to be written again. */
+/** A new fork and, if it was forked before a user message, the text of this message as a draft. */
 export interface Fork {
   session: Session;
   draft?: { text: string; images: ContentBlock[] };
 }
 
-/** Makes a session of the path to an entry; of the path before it, if it is a message of the user. */
+/** Makes a session from the path to an entry. For a user message the path ends before it. */
 export async function fork(
   connection: Connection,
   session: Session,
@@ -25,7 +25,7 @@ export async function fork(
   return { session: made, draft: { text: result.editorText, images: result.editorImages ?? [] } };
 }
 
-/** Summarizes another branch at the leaf. Returns why not, if it did not happen. */
+/** Appends a summary of another branch at the leaf. Returns the reason if it was not appended. */
 export async function mergeBranch(
   session: Session,
   tipId: string,
@@ -35,7 +35,7 @@ export async function mergeBranch(
   return result.reason && reasonText(result.reason, result.by, result.message);
 }
 
-/** Replaces the older part of the context by a summary. Returns why not, if it did not happen. */
+/** Replaces the older part of the context by a summary. Returns the reason if it was not replaced. */
 export async function compact(
   session: Session,
   focus: string,
@@ -46,7 +46,7 @@ export async function compact(
   return result.reason && reasonText(result.reason, result.by, result.message);
 }
 
-/** Imports the conversations of a tool, and returns how many, in words. */
+/** Imports the conversations of a tool, and returns a text with their number. */
 export async function importFrom(
   connection: Connection,
   params: { from: ImportFrom; paths?: string[] },
@@ -57,7 +57,7 @@ export async function importFrom(
   return `Imported: ${summaryOf(totals)}.`;
 }
 
-/** The formats of exports, with the endings of their files. */
+/** The formats of exports, with the extensions of their files. */
 export const FORMATS: readonly { format: ExportFormat; ending: string; says: string }[] = [
   { format: 'html', ending: 'html', says: 'a page with the whole tree, which opens from disk' },
   { format: 'markdown', ending: 'md', says: 'the active branch as a document' },
@@ -65,7 +65,7 @@ export const FORMATS: readonly { format: ExportFormat; ending: string; says: str
   { format: 'jsonl', ending: 'jsonl', says: 'a session file; secrets stay in it' },
 ];
 
-/** Writes a session to a file, which is replaced if it exists. Returns what was left out, in words. */
+/** Writes a session to a file, and replaces the file if it exists. Returns a text about what was left out. */
 export async function exportTo(
   session: Session,
   format: ExportFormat,

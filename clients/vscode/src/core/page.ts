@@ -1,20 +1,20 @@
-// The page of `clients/web` as the HTML of a webview.
+// Makes the HTML of a webview from the page of `clients/web`.
 
 export interface PageAssets {
-  /** Runs before the page, and connects it with the editor. */
+  /** The script that runs before the page and connects it with the editor. */
   socket: string;
   script: string;
   style: string;
 }
 
 export interface PagePlace {
-  /** A secret of this one document, which the policy asks of scripts and styles. */
+  /** A random value for this document. The policy requires it on scripts and styles. */
   nonce: string;
   sessionId: string;
   isDark: boolean;
 }
 
-/** The policy of a webview that runs one script and loads nothing. */
+/** The content security policy of a webview that runs one script and loads nothing. */
 export function policy(nonce: string): string {
   return [
     "default-src 'none'",
@@ -26,12 +26,12 @@ export function policy(nonce: string): string {
   ].join('; ');
 }
 
-/** Returns the page with its script and style inside, for a session. */
+/** Returns the page for a session, with its script and style inside. */
 export function pageHtml({ socket, script, style }: PageAssets, place: PagePlace): string {
   const { nonce, sessionId, isDark } = place;
   const scheme = isDark ? 'dark' : 'light';
-  // The colours are those of the editor's theme, whatever the system says.
-  // A space, since a minified style has none between the rule and its condition.
+  // The colours follow the editor's theme, not the system. The replacement begins with a space, since a minified
+  // style has none before the condition.
   const themed = style.replace(/\(prefers-color-scheme: ?(dark|light)\)/g, (_, name) =>
     name === scheme ? ' all' : ' not all',
   );
@@ -54,7 +54,7 @@ body { padding: 0; }</style>
 </html>`;
 }
 
-/** Says that this build has no page, and what to do. */
+/** The page that says that this build has no page, and what to do. */
 export function missingPage(): string {
   return `<!doctype html>
 <html lang="en">
@@ -69,7 +69,7 @@ A build of treelined with <code>clients/web</code> shows the page here.</p>
 </html>`;
 }
 
-/** Keeps text from ending its element. */
+/** Escapes text so that it cannot end its element. */
 function inTag(text: string, tag: string): string {
   return text.replace(new RegExp(`</(?=${tag})`, 'gi'), '<\\/');
 }

@@ -1,15 +1,15 @@
-// Questions of other programs to the person at this window. A question waits in a list until the person opens it,
-// so that no key that is typed elsewhere answers it.
+// Questions of other programs to the person at this window. A question waits in a list until the person opens it, so
+// that keys typed elsewhere do not answer it.
 
 import type { EventAnswer, UserAsked } from 'treelined';
 import { Emitter } from './emitter.js';
 
-/** A prompt that is open is given this much time again and again, in milliseconds. */
+/** An open prompt extends its question by this time, in milliseconds, repeatedly. */
 const EXTENSION_MS = 120_000;
 
 export interface Question {
   asked: UserAsked;
-  /** Aborts when the question is over: answered elsewhere, taken back, or too late. */
+  /** Aborts when the question is over: another client has answered, it was withdrawn, or the time is up. */
   signal: AbortSignal;
 }
 
@@ -20,7 +20,7 @@ interface Open extends Question {
 
 export class Questions {
   readonly #open = new Map<string, Open>();
-  /** The list has changed; a new question is the event. */
+  /** Fires when the list has changed. The event is the new question, if there is one. */
   readonly changed = new Emitter<Question | undefined>();
 
   /** The open questions, the oldest first. */
@@ -28,7 +28,7 @@ export class Questions {
     return [...this.#open.values()];
   }
 
-  /** Waits for the answer of the person; undefined dismisses the question. */
+  /** Waits for the person's answer. Undefined dismisses the question. */
   ask(
     asked: UserAsked,
     signal: AbortSignal,
@@ -51,14 +51,14 @@ export class Questions {
     return this.#open.has(eventId);
   }
 
-  /** Answers with a text or a choice; undefined dismisses. Returns false if the question is over. */
+  /** Answers with a text or a choice. Undefined dismisses the question. Returns false if the question is over. */
   answer(eventId: string, value: string | boolean | undefined): boolean {
     const question = this.#open.get(eventId);
     question?.answer(value === undefined ? undefined : { value });
     return question !== undefined;
   }
 
-  /** Keeps a question open while its prompt is shown. Returns a function that ends this. */
+  /** Keeps a question open while its prompt is shown. Returns a function that stops this. */
   keepOpen(eventId: string): () => void {
     const more = () => {
       void this.#open

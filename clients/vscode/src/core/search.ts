@@ -1,4 +1,4 @@
-// The search over all sessions: questions and exact queries, their hits for people, the completion of filters.
+// The search over all sessions: questions and exact queries, the texts of hits, and the completion of filters.
 
 import {
   type QueryCompletion,
@@ -11,7 +11,7 @@ import type { Connection } from './connection.js';
 import { problem } from './errors.js';
 import { ago, count, shorten } from './text.js';
 
-/** Hits that are fetched. */
+/** The number of hits that are fetched. */
 const LIMIT = 100;
 
 /** The ways to understand a query, in the order in which they are offered. */
@@ -33,7 +33,7 @@ export const MODES: readonly { mode: SessionSearchMode; title: string; says: str
   },
 ];
 
-/** The mode behind `mode`; behind the last one the first. */
+/** The mode after `mode`. After the last one comes the first. */
 export function nextMode(mode: SessionSearchMode): SessionSearchMode {
   const at = MODES.findIndex((each) => each.mode === mode);
   return MODES[(at + 1) % MODES.length]?.mode ?? 'ask';
@@ -42,29 +42,29 @@ export function nextMode(mode: SessionSearchMode): SessionSearchMode {
 export interface Query {
   typed: string;
   mode: SessionSearchMode;
-  /** The only session that is searched. */
+  /** The id of the only session to search. */
   sessionId?: string | undefined;
-  /** The directory of a relative `cwd:`. */
+  /** The directory to which a relative `cwd:` refers. */
   directory?: string | undefined;
 }
 
-/** A text that stands in the list, and the query that it makes. */
+/** The text of an item, and the query that it makes. */
 export interface Completion {
   text: string;
   about: string;
   query: string;
 }
 
-/** The outcome of a query as it is typed. */
+/** The result of a query that is being typed. */
 export interface Found {
   hits: SearchHit[];
   more: NonNullable<SearchResult['more']>;
   completions: Completion[];
-  /** Why the query cannot be read, or which words no entry has. */
+  /** Why the query cannot be parsed, or which of its words no entry has. */
   note?: string;
 }
 
-/** Searches the texts of all sessions. A query that is not finished is no error: its fault is the note. */
+/** Searches the texts of all sessions. An incomplete query is not an error: its fault is returned as the note. */
 export async function search(
   connection: Connection,
   query: Query,
@@ -89,12 +89,12 @@ export async function search(
 
 function params({ typed, mode, sessionId, directory }: Query) {
   const only = { query: typed, mode, limit: LIMIT, ...(sessionId && { sessionId }) };
-  // A text that must occur as it is has no filters.
+  // A literal search has no filters.
   if (mode === 'literal') return only;
   return { ...only, syntax: 'filters' as const, ...(directory && { directory }) };
 }
 
-/** Returns what the last word of a query can become; nothing behind a blank. */
+/** Returns the completions of the last word in a query; none after a blank. */
 async function complete(connection: Connection, typed: string): Promise<Completion[]> {
   if (/\s$/.test(typed)) return [];
   const { start, end, items } = await connection.call('complete_query', { query: typed });
@@ -117,7 +117,7 @@ export interface HitLook {
 
 export function hitLook({ snippet, field, sessionName, at, branch }: SearchHit): HitLook {
   const { onActivePath, reason, instead } = branch;
-  // The list has one line for it: the cause of a branch that was left tells more than the session.
+  // The list shows only one line. Why a branch was left says more than the name of the session.
   const story = [
     !onActivePath && 'a branch that was left',
     reason && `because: ${shorten(reason.text, 60)}`,
@@ -127,7 +127,7 @@ export function hitLook({ snippet, field, sessionName, at, branch }: SearchHit):
   return { label: shorten(snippet, 120), description: field, detail: detail.join(' · ') };
 }
 
-/** The item for the other hits of a session. */
+/** The text of the item for the other hits of a session. */
 export function moreLook(number: number, sessionName: string): string {
   return `${count(number, 'more entry', 'more entries')} of ${shorten(sessionName, 60) || 'this session'}`;
 }

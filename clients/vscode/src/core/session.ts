@@ -1,4 +1,4 @@
-// An open session. It survives the daemon: a call opens it again at the next daemon.
+// An open session. It survives the end of the daemon: the next call opens it again with a new daemon.
 
 import type {
   CallOptions,
@@ -21,23 +21,23 @@ type Params<M extends SessionMethod> = Omit<Methods[M]['params'], 'sessionId'>;
 
 /** An event of a session. */
 export type SessionEvent =
-  /** Rows, the leaf or the name have changed. */
+  /** The rows, the leaf or the name have changed. */
   | { what: 'changed' }
   | { what: 'delta'; navigationId: string; index: number; delta: string }
   | { what: 'damaged'; kinds: string[] }
-  /** The daemon has ended, or the session was closed or deleted by another program. */
+  /** The daemon has ended, or another program has closed or deleted the session. */
   | { what: 'closed' };
 
 export class Session {
   readonly #connection: Connection;
-  /** The client for which the session is open. */
+  /** The client that has the session open. */
   #openFor: Client | undefined;
   #opening: Promise<Client> | undefined;
   readonly #stops: (() => void)[];
   #info: SessionInfo;
-  /** The leaf of the file, if other programs have moved it elsewhere. */
+  /** The leaf of the file, if other programs have moved it to another position. */
   othersLeafId: string | null | undefined;
-  /** Turns at `othersLeafId`, if the file opens beside its newest entries. */
+  /** The number of turns at `othersLeafId`, if the file opens beside its newest entries. */
   newerTurns: number | undefined;
   readonly events = new Emitter<SessionEvent>();
 
@@ -48,7 +48,7 @@ export class Session {
     this.#stops = [
       connection.notified.on((note) => this.#follow(note)),
       connection.ended.on(() => this.#closed()),
-      // Follows other programs at the new daemon too.
+      // With a new daemon too, the session must report the changes of other programs.
       connection.started.on(() => void this.client().catch(() => {})),
     ];
   }
@@ -62,7 +62,7 @@ export class Session {
     return opened;
   }
 
-  /** Makes a session and its file at once, so that it outlives the daemon. */
+  /** Makes a session and its file at once, so that the session survives the end of the daemon. */
   static async create(
     connection: Connection,
     params: { name?: string; cwd?: string },
@@ -72,7 +72,7 @@ export class Session {
     return new Session(connection, client, session);
   }
 
-  /** Takes over a session that the daemon has opened, such as a fork. */
+  /** Makes an object for a session that the daemon has already opened, such as a fork. */
   static async adopt(connection: Connection, info: SessionInfo): Promise<Session> {
     return new Session(connection, await connection.client(), info);
   }
@@ -81,7 +81,7 @@ export class Session {
     return this.#info.sessionId;
   }
 
-  /** Its file; a session in memory has none. */
+  /** The path of its file. A session in memory has none. */
   get path(): string | undefined {
     return this.#info.path ?? undefined;
   }
@@ -98,12 +98,12 @@ export class Session {
     return this.#info.readOnly;
   }
 
-  /** The name, else what the user said first, else the folder and the end of the id. */
+  /** The name, or the first message of the user, or the folder and the end of the id. */
   get title(): string {
     return sessionTitle(this.#info);
   }
 
-  /** Returns a client for which the session is open. */
+  /** Returns the client after the session is open for it. */
   async client(): Promise<Client> {
     const client = await this.#connection.client();
     if (this.#openFor === client) return client;
@@ -122,7 +122,7 @@ export class Session {
     return client.call(method, all, options);
   }
 
-  /** Closes the session at the daemon, if that runs. */
+  /** Closes the session if the daemon runs. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     const client = this.#openFor;
@@ -165,7 +165,7 @@ export class Session {
       case 'entries_appended': {
         const { origin, leafId, fileLeafId } = params;
         this.#info.leafId = leafId;
-        // Entries of other programs do not move the leaf of this daemon.
+        // Entries of other programs move only the leaf of the file, not the leaf of this daemon.
         this.othersLeafId = origin === 'other' && fileLeafId !== leafId ? fileLeafId : undefined;
         this.newerTurns = undefined;
         this.#info.firstMessage = params.firstMessage ?? this.#info.firstMessage;

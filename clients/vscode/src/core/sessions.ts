@@ -1,4 +1,4 @@
-// The list of sessions, by working directories.
+// The list of sessions, grouped by working directory.
 
 import { basename } from 'node:path';
 import type { SessionRow } from 'treelined';
@@ -6,19 +6,19 @@ import type { Connection } from './connection.js';
 import { Emitter, throttle } from './emitter.js';
 import { ago, count, shorten } from './text.js';
 
-/** Rows that are fetched at once. */
+/** The number of rows in one request. */
 const PAGE = 100;
 
-/** Sessions are listed again at most this often, in milliseconds. */
+/** The shortest time between two readings of the list, in milliseconds. */
 const CHANGE_MS = 500;
 
 export class SessionList {
   readonly #connection: Connection;
-  /** Words that the name, first message, directory or id must have. */
+  /** Words that must occur in the name, first message, directory or id. */
   query = '';
   /** Whether archived sessions are listed too. */
   archived = false;
-  /** The list has changed. */
+  /** Fires when the list has changed. */
   readonly changed = new Emitter<undefined>();
   readonly #stops: (() => void)[];
 
@@ -30,7 +30,7 @@ export class SessionList {
         if (name === 'sessions_changed') change();
       }),
       connection.started.on((client) => {
-        // An older daemon has no such method; then the list changes on demand.
+        // An older daemon does not have this method. Then the list is read again only on demand.
         client.watchSessions({ archived: this.archived }).catch(() => {});
         change();
       }),
@@ -38,7 +38,7 @@ export class SessionList {
     ];
   }
 
-  /** Returns sessions, the last active first: of one directory, or of all but `except`. */
+  /** Returns sessions, the last active first: of one directory, or of all directories but those in `except`. */
   async rows(
     of: { cwd: string } | { except: readonly string[] },
     limit = PAGE,
@@ -61,7 +61,7 @@ export class SessionList {
     return rows;
   }
 
-  /** Lists archived sessions too, or leaves them out. */
+  /** Shows or hides archived sessions in the list. */
   async showArchived(archived: boolean): Promise<void> {
     this.archived = archived;
     await this.#connection.call('watch_sessions', { archived });
@@ -72,7 +72,7 @@ export class SessionList {
   }
 }
 
-/** The name of a session, else its first message, else its directory. */
+/** The name of a session, or its first message, or its directory. */
 export function sessionTitle(
   row: Pick<SessionRow, 'sessionId' | 'name' | 'firstMessage' | 'cwd'>,
 ): string {

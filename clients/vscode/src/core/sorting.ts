@@ -1,4 +1,5 @@
-// Tags, pins and archived sessions; families of sessions; candidates, of which a person chooses one.
+// Tags, pins and archived sessions; families of sessions; and candidates, which are answers of which a person chooses
+// one.
 
 import type { BornSession, Branch, FamilyRow, SessionRow } from 'treelined';
 import type { Connection } from './connection.js';
@@ -6,13 +7,13 @@ import { reasonText } from './navigation.js';
 import type { Session } from './session.js';
 import { count } from './text.js';
 
-/** The words of a text about tags. */
+/** Splits a text into tags. */
 function words(text: string): string[] {
   const all = text.split(/[\s,]+/).map((word) => word.replace(/^#/, '').toLowerCase());
   return [...new Set(all.filter((word) => word !== ''))];
 }
 
-/** Gives a session, which has the tags `before`, those of a text and no others. */
+/** Gives a session exactly the tags in a text. `before` are its present tags. */
 export async function setTags(
   session: Session,
   before: readonly string[],
@@ -28,7 +29,7 @@ export async function setTags(
     : `Tags: ${tags.map((tag) => `#${tag}`).join(' ')}`;
 }
 
-/** Sets a mark of a session on this machine, or takes it away. */
+/** Sets or removes a mark of a session on this machine. */
 export async function toggleMark(
   at: Connection,
   row: SessionRow,
@@ -41,7 +42,7 @@ export async function toggleMark(
   return now ? 'The session is archived; the list leaves it out.' : 'The session is listed again.';
 }
 
-/** The row of a session, also of an archived one. */
+/** The row of a session, which may be archived. */
 export async function rowOfSession(at: Connection, sessionId: string): Promise<SessionRow> {
   const { sessions } = await at.call('list_sessions', { query: sessionId, archived: true });
   const row = sessions.find((each) => each.sessionId === sessionId);
@@ -49,19 +50,19 @@ export async function rowOfSession(at: Connection, sessionId: string): Promise<S
   return row;
 }
 
-/** A session of a family: how it comes from the one above, and the entry to show in it. */
+/** A session of a family, how it comes from its parent, and the entry to show in it. */
 export interface Relative {
   row: FamilyRow;
-  /** Its place in the tree of sessions, and how it comes from the one above. */
+  /** Its indent in the tree of sessions, and how it comes from its parent. */
   place: string;
   isOwn: boolean;
-  /** Whether it comes from the row that is selected. */
+  /** Whether it comes from the selected row. */
   isBorn: boolean;
-  /** The entry at which the session itself hangs, if it comes from this one. */
+  /** If this is the parent of the session: the entry from which the session comes. */
   entryId?: string;
 }
 
-/** The sessions that come from each other, each before those that come from it; `born` are those of a row. */
+/** The family of a session, each session before its children. `born` are the sessions that come from a row. */
 export async function family(
   at: Connection,
   sessionId: string,
@@ -82,7 +83,7 @@ export async function family(
   });
 }
 
-/** An answer to a question, with how it came out. */
+/** An answer to a question, and its outcome. */
 export interface Candidate {
   branch: Branch;
   outcome: string;
@@ -91,13 +92,13 @@ export interface Candidate {
 /** The most branches that are compared at once. */
 const MOST = 32;
 
-/** The answers to the newest question that has several; none if there is no such question. */
+/** The answers to the newest question with several answers; empty if there is no such question. */
 export async function candidates(session: Session): Promise<Candidate[]> {
   const { branches } = await session.call('list_branches', {});
   const groups = new Map<string, Branch[]>();
   for (const branch of branches) {
     if (branch.group === undefined) continue;
-    // Questions at several entries may have one name.
+    // Two groups may have the same name at different forks.
     const key = JSON.stringify([branch.group, branch.forkId]);
     groups.set(key, [...(groups.get(key) ?? []), branch]);
   }
@@ -119,7 +120,7 @@ export async function candidates(session: Session): Promise<Candidate[]> {
   });
 }
 
-/** Goes to a candidate, and notes the reason on the others. */
+/** Moves the leaf to a candidate, and notes the reason on the other candidates. */
 export async function choose(session: Session, tipId: string, reason: string): Promise<string> {
   const because = reason.trim();
   const result = await session.call('choose', { tipId, ...(because && { reason: because }) });

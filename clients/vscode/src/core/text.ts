@@ -7,7 +7,7 @@ export function shorten(text: string, length: number): string {
   return characters.length <= length ? line : `${characters.slice(0, length - 1).join('')}…`;
 }
 
-/** Returns ranges in UTF-16 code units, as JavaScript counts, for ranges in code points of `text`. */
+/** Converts ranges in code points of `text` to ranges in UTF-16 code units, which JavaScript uses. */
 export function unitRanges(text: string, ranges: readonly [number, number][]): [number, number][] {
   const starts: number[] = [];
   let unit = 0;
@@ -24,7 +24,7 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 }
 
-/** Says how long ago a time was, as all clients say it (protocol.md §1.5). */
+/** The age of a time, in the same form in all clients (protocol.md §1.5). */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.floor((now - Date.parse(time)) / 60_000));
   if (Number.isNaN(minutes)) return '';

@@ -1,6 +1,7 @@
-// The tree of a session as nested items. The daemon folds the branches that were left (protocol.md §6.8): the path to the
-// leaf is one flat list, however long it is, and a row of the list stands for the branches that were left at its fork.
-// Its items are these branches; below a branch are its rows, among which others are folded again.
+// The tree of a session as nested items. The daemon folds the branches that were left (protocol.md §6.8). So the path
+// to the leaf is one flat list, however long it is, and a row of this list stands for the branches that were left at
+// a fork. The items of this row are these branches. Below a branch are its rows, in which further branches are
+// folded.
 
 import type { GetTreeResult, SearchMode, TreeFilter, TreeNode } from 'treelined';
 import type { Session } from './session.js';
@@ -8,7 +9,10 @@ import { count } from './text.js';
 
 /** An element of the tree view. */
 export type Item =
-  /** An entry; a `branch` begins with it, and the rest of the branch is below it; `branches` are below their row. */
+  /**
+   * An entry. A `branch` item is the first entry of a branch, with the rest of the branch below it. A `branches` item
+   * has the branches of a fork below it.
+   */
   | {
       kind: 'entry' | 'branch' | 'branches';
       id: string;
@@ -16,7 +20,7 @@ export type Item =
       parent: Item | undefined;
       hasChildren: boolean;
     }
-  /** Rows that are not loaded; `load` shows more of them. */
+  /** Stands for rows that are not loaded. `load` shows more of them. */
   | { kind: 'more'; id: string; text: string; parent: Item | undefined; load: () => void };
 
 export type EntryItem = Exclude<Item, { kind: 'more' }>;
@@ -24,18 +28,18 @@ export type EntryItem = Exclude<Item, { kind: 'more' }>;
 /** Which rows are shown. */
 export interface View {
   filter: TreeFilter;
-  /** Words, or a regular expression between slashes; empty shows all rows. */
+  /** Words, or a regular expression between slashes. An empty query shows all rows. */
   query: string;
-  /** Rows that are fetched at once. */
+  /** The number of rows in one request. */
   pageSize: number;
   /** Whether archived branches are shown. */
   archived?: boolean;
 }
 
-/** A page is at most this large, so that no message takes long to read. */
+/** The most bytes of a page, so that no message takes long to read. */
 const MAX_PAGE_BYTES = 1 << 20;
 
-/** Returns params of `query` and `mode`: text between slashes is a regular expression. */
+/** Returns the params `query` and `mode`. A text between slashes is a regular expression. */
 export function queryParams(typed: string): { query?: string; mode?: SearchMode } {
   const text = typed.trim();
   if (text === '') return {};
@@ -43,7 +47,7 @@ export function queryParams(typed: string): { query?: string; mode?: SearchMode 
   return pattern ? { query: pattern, mode: 'regex' } : { query: text };
 }
 
-/** Says how many branches are archived. */
+/** Returns a text with the number of archived branches. */
 export function archivedText(number: number): string {
   return count(number, 'archived branch', 'archived branches');
 }
@@ -51,25 +55,31 @@ export function archivedText(number: number): string {
 export class Tree {
   readonly session: Session;
   view: View;
-  /** The last answer about the whole tree. */
+  /** The last result about the whole tree. */
   state: Pick<GetTreeResult, 'total' | 'hidden' | 'leafId' | 'archivedBranches'> = {
     total: 0,
     hidden: 0,
     leafId: null,
   };
-  /** The row of the leaf, or of the nearest visible entry above it. */
+  /** The row of the leaf, or of its nearest visible ancestor. */
   leafRow: TreeNode | undefined;
-  /** The first row of the path that is shown; undefined: a page up to the leaf. */
+  /** The number of the first row of the path that is shown. Undefined: one page that ends at the leaf. */
   #from: number | undefined;
-  /** The end of an upper part of the path, behind which rows are left out; undefined: there is no gap. */
+  /**
+   * The number of the row at which an upper part of the path ends. The rows after it are left out. Undefined: no rows
+   * are left out.
+   */
   #to: number | undefined;
-  /** Rows that are shown of long branches and lists, by the id of their item. */
+  /** The number of rows that are shown of a long branch or list, by the id of its item. */
   readonly #lengths = new Map<string, number>();
-  /** Whether rows name the sessions that come from them. The first rows do not: the daemon reads its list for that. */
+  /**
+   * Whether rows name the sessions that come from them. At first they do not, since the daemon must read its list of
+   * sessions for this.
+   */
   #namesSessions = false;
-  /** The items of the last reading by the ids of their entries. */
+  /** The items of the last reading, by the ids of their entries. */
   #items = new Map<string, EntryItem>();
-  /** Called when more rows are to be shown. */
+  /** Called when more rows must be shown. */
   onMore: (item: Item | undefined) => void = () => {};
 
   constructor(session: Session, view: View) {
@@ -77,12 +87,12 @@ export class Tree {
     this.view = view;
   }
 
-  /** The item of an entry, if it has been read. */
+  /** The item of an entry, if it was read. */
   item(entryId: string): EntryItem | undefined {
     return this.#items.get(entryId);
   }
 
-  /** Returns the items below `parent`; undefined: the top. */
+  /** Returns the items below `parent`. Undefined: the items at the top. */
   async children(parent?: Item): Promise<Item[]> {
     if (parent === undefined)
       return queryParams(this.view.query).query ? this.#matches() : this.#top();
@@ -90,7 +100,7 @@ export class Tree {
     return parent.kind === 'branch' ? this.#rest(parent) : [];
   }
 
-  /** Shows another part of the rows, from the beginning. */
+  /** Selects other rows, and shows them from the beginning. */
   setView(view: Partial<View>): void {
     this.view = { ...this.view, ...view };
     this.#from = undefined;
@@ -106,7 +116,7 @@ export class Tree {
     return this.leafRow;
   }
 
-  /** Reads what leads to an entry, and returns its item: the one of the nearest visible entry at or above it. */
+  /** Reads the rows that lead to an entry. Returns the item of the entry, or of its nearest visible ancestor. */
   async locate(entryId: string): Promise<EntryItem | undefined> {
     let { row, offset } = await this.#around(entryId);
     if (row === undefined) return undefined;
@@ -124,7 +134,7 @@ export class Tree {
         ({ row, offset } = found);
       } else {
         const found = await this.#around(entryId, { rootId: row.id });
-        // The entry is the one with which the branch begins, or nothing of the branch above it is visible.
+        // The entry is the first one of the branch, or no entry of the branch above it is visible.
         if (found.offset === 0) return item;
         this.#lengthen(item, found.offset);
         ({ row, offset } = found);
@@ -133,7 +143,7 @@ export class Tree {
     }
   }
 
-  /** Shows at least so many rows of an item. */
+  /** Shows at least `rows` rows of an item. */
   #lengthen(item: EntryItem, rows: number): void {
     if (rows > this.#length(item.id)) this.#lengths.set(item.id, rows + this.view.pageSize);
   }
@@ -145,7 +155,7 @@ export class Tree {
       fold: 'left',
       ...(this.view.archived ? { archived: true } : {}),
       ...(this.#namesSessions ? { sessions: true } : {}),
-      // Where other programs go on is open.
+      // The branch in which other programs continue is open.
       ...(othersLeafId ? { expand: [othersLeafId] } : {}),
       maxBytes: MAX_PAGE_BYTES,
       ...params,
@@ -168,14 +178,14 @@ export class Tree {
     const several = (row.folded?.branches ?? 0) > 1;
     const kind = several ? 'branches' : row.folded ? 'branch' : 'entry';
     const id = several ? `branches ${row.id}` : `entry ${row.id}`;
-    // A branch of one entry is this entry.
+    // A branch of one entry has nothing below this entry.
     const hasChildren = several || (row.folded?.entries ?? 0) > 1;
     const item: EntryItem = { kind, id, row, parent, hasChildren };
     if (!several) this.#items.set(row.id, item);
     return item;
   }
 
-  /** The path to the leaf, with a row for the branches that were left at each fork. */
+  /** The rows of the path to the leaf, and for each fork a row with the branches that were left there. */
   async #top(): Promise<Item[]> {
     this.#items = new Map();
     const { leafId, pageSize } = { leafId: this.session.leafId, pageSize: this.view.pageSize };
@@ -185,7 +195,7 @@ export class Tree {
     this.leafRow = path.findLast((row) => row.onActivePath);
     const from = Math.min(this.#from ?? page.offset, page.offset);
     const to = Math.max(from, Math.min(this.#to ?? page.offset, page.offset));
-    // Without a gap there is none when the conversation grows either.
+    // If no rows are left out now, none are left out after the conversation has grown.
     if (to === page.offset) this.#to = undefined;
     const rows = await this.#rowsBetween(from, to);
     const items: Item[] = [];
@@ -215,7 +225,7 @@ export class Tree {
     return items;
   }
 
-  /** Rows of the path by their numbers, `to` exclusive. */
+  /** The rows of the path from the number `from` to `to`, exclusive. */
   async #rowsBetween(from: number, to: number): Promise<TreeNode[]> {
     const rows: TreeNode[] = [];
     while (from + rows.length < to) {
@@ -227,7 +237,7 @@ export class Tree {
     return rows;
   }
 
-  /** All rows that the query finds, as a list. */
+  /** All rows that the query finds, as one list. */
   async #matches(): Promise<Item[]> {
     this.#items = new Map();
     const params = {
@@ -244,7 +254,7 @@ export class Tree {
     return items;
   }
 
-  /** The branches that were left at a fork. They follow each other, since all of them are folded. */
+  /** The branches that were left at a fork. All of them are folded, so their rows follow each other. */
   async #branches(parent: EntryItem): Promise<Item[]> {
     const { id, folded } = parent.row;
     const all = folded?.branches ?? 0;
@@ -257,7 +267,7 @@ export class Tree {
     return items;
   }
 
-  /** The rows of a branch below its first entry. */
+  /** The rows of a branch after its first entry. */
   async #rest(head: EntryItem): Promise<Item[]> {
     const wanted = this.#length(head.id);
     const rows: TreeNode[] = [];
@@ -276,7 +286,9 @@ export class Tree {
     return items;
   }
 
-  /** The branch that an item is part of, as a param: rows of an open branch begin with its first entry. */
+  /**
+   * The params that limit a request to the branch of an item. In an open branch its rows begin with its first entry.
+   */
   #scope(item: Item): { rootId?: string } {
     const { parent } = item;
     if (parent?.kind === 'branch') return { rootId: parent.row.id };
@@ -291,7 +303,7 @@ export class Tree {
     return { row: (page.nodes as TreeNode[])[0], offset: page.offset };
   }
 
-  /** Makes the list of the path contain one of its rows, with a gap behind it if it is far above. */
+  /** Extends the shown rows of the path to a row. If the row is far above, the rows after it are left out. */
   #showOnPath(offset: number): void {
     const isShown =
       this.#from !== undefined && this.#from <= offset && offset < (this.#to ?? Infinity);

@@ -1,4 +1,4 @@
-// Runs in the webview before the page: a WebSocket whose messages the extension carries to the daemon.
+// Runs in the webview before the page. It defines a WebSocket whose messages the extension carries to the daemon.
 
 (() => {
   const editor = acquireVsCodeApi();
@@ -50,11 +50,11 @@
   window.WebSocket = EditorSocket;
   window.addEventListener('message', ({ data }) => sockets.get(data?.socket)?.receive(data));
 
-  // The colours of the editor, not those of the browser.
+  // Light or dark follows the editor, not the browser.
   const media = window.matchMedia.bind(window);
   window.matchMedia = (query) =>
     media(/prefers-color-scheme/.test(query) ? (isDark === 'true' ? 'all' : 'not all') : query);
 
-  // The page finds the session in its address. The token is needed for a WebSocket only.
+  // The page reads the session from its address. Only a real WebSocket needs a token.
   window.location.hash = `#t=editor&s=${encodeURIComponent(session)}`;
 })();
