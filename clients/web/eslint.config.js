@@ -14,7 +14,7 @@ export default defineConfig(
     rules: {
       '@typescript-eslint/no-confusing-void-expression': 'off',
       '@typescript-eslint/no-empty-function': ['error', { allow: ['arrowFunctions'] }],
-      // The texts of sessions have control characters, and patterns find them.
+      // The texts of sessions have control characters, and some patterns find them.
       'no-control-regex': 'off',
       '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
       '@typescript-eslint/require-await': 'off',

@@ -1,4 +1,4 @@
-/** Starts the page: with the session in this file, or with the daemon that serves it. */
+/** Starts the page, with the session in this file or with the daemon that serves the page. */
 
 import { render } from 'preact';
 import { App } from './model/app.ts';
@@ -13,12 +13,12 @@ const app: App = new App(() => {
   if (root) render(<Page app={app} />, root);
 });
 
-/** Whether keys go to a field. */
+/** Whether a key is typed into a field. */
 function isField(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('input, textarea, select, dialog') !== null;
 }
 
-/** Keys that a focused control or the text needs for itself. */
+/** Whether the focused control or the text uses this key itself. */
 function isOwn(event: KeyboardEvent): boolean {
   const { target } = event;
   if (!(target instanceof Element)) return false;

@@ -1,4 +1,4 @@
-/** The shapes of the protocol that the page uses (schema/treelined.v1.json has them all). */
+/** The shapes of the protocol that the page uses. schema/treelined.v1.json has all shapes. */
 
 export type Filter = 'default' | 'no-tools' | 'user-only' | 'labeled-only' | 'all';
 
@@ -10,13 +10,13 @@ export const FILTERS: readonly Filter[] = [
   'all',
 ];
 
-/** Where a query was found in a row: `[start, end)` in code points of `snippet`. */
+/** The matches of a query in a row: `[start, end)` in code points of `snippet`. */
 export interface Match {
   snippet: string;
   ranges: [number, number][];
 }
 
-/** A row of the tree, as `get_tree` draws it. */
+/** A row of the tree in a result of `get_tree`. */
 export interface Row {
   id: string;
   parentId: string | null;
@@ -41,13 +41,13 @@ export interface Row {
   toolName?: string;
   toolCall?: { name: string; summary?: string };
   isError?: boolean;
-  /** The branches that the row stands for; `preview` is the line to show. */
+  /** The number of folded branches and entries that the row stands for. `preview` is the text to show. */
   folded?: { branches: number; entries: number };
-  /** The ids of the request without which the row would be folded. */
+  /** The ids in the request that keep the row open. Without them it would be folded. */
   opened?: { expand?: string[]; each?: string[] };
   match?: Match;
   flags?: string[];
-  /** The name of the branch that begins with the row; a folded row has it in its preview. */
+  /** The name of the branch that begins with the row. A folded row has this name in its preview. */
   branchName?: string;
   /** The sessions that come from the entry. */
   sessions?: BornSession[];
@@ -103,15 +103,15 @@ export interface Tokens {
   cacheWrite: number;
 }
 
-/** A cost in dollars by what is known of it. */
+/** A cost in dollars, split by how well it is known. */
 export interface Costs {
   recorded: number | null;
   estimated: number | null;
-  /** Answers whose cost is unknown, and missing in the other two. */
+  /** The number of answers whose cost is unknown. The other two members do not include them. */
   unknownAnswers: number;
 }
 
-/** What the rows of a count of all sessions are. */
+/** The keys by which the usage of all sessions can be summed. */
 export const USAGE_BY = ['day', 'model', 'tool', 'session', 'directory'] as const;
 
 export type UsageBy = (typeof USAGE_BY)[number];
@@ -132,12 +132,12 @@ export interface Usage {
   unread: { path: string; kind: string; message: string }[];
 }
 
-/** Sums over entries. Some members are absent in older exports. */
+/** Sums over entries. Some members are absent in exports of older versions. */
 export interface Stats {
   messages?: Record<string, number>;
   toolCalls?: number;
   tokens?: Tokens;
-  /** The recorded cost, 0 if none is recorded; `costs` says what is known. */
+  /** The recorded cost; 0 if none is recorded. `costs` says how much of it is known. */
   cost?: number;
   costs?: Costs;
   contextTokens?: number;
@@ -187,7 +187,7 @@ export interface OpenOn {
   host: string;
 }
 
-/** A session of the log that has no file on this machine. */
+/** A session of the team that has no file on this machine. */
 export interface TeamRow {
   sessionId: string;
   cwd?: string;

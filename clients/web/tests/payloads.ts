@@ -1,8 +1,8 @@
-/** Texts that would do harm if a page took them for more than text. */
+/** Texts that would do harm if a page interpreted them. */
 
 import { SessionWriter } from './sample.ts';
 
-/** The effect of a payload that runs: the tests see the dialog, the request, or the mark. */
+/** The effects of a payload that runs. The tests notice the dialog, the request, or the mark. */
 const ACTS = ['alert(1)', 'window.harmed=1', "fetch('https://harm.example/')"];
 
 const TAGS = [
@@ -134,7 +134,9 @@ export function payloads(): string[] {
   return [...new Set([...acting, ...TEXTS])];
 }
 
-/** A session in which every string of every type of entry is a payload. One payload follows another on one path. */
+/**
+ * A session in which every string of every type of entry is a payload. The payloads follow each other on one path.
+ */
 export function hostile(name: string, chosen: string[]): SessionWriter {
   const s = new SessionWriter(name, chosen[0]);
   let parent: string | null = null;

@@ -1,4 +1,4 @@
-/** Writes sessions for tests: JSONL as the daemon keeps it (schema/session-file.md). */
+/** Writes sessions for tests as JSONL, in the format of the daemon (schema/session-file.md). */
 
 import { readFileSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ export interface Line {
   [member: string]: unknown;
 }
 
-/** Builds a session entry by entry. Times are a minute apart. */
+/** Builds a session entry by entry. The times of entries are a minute apart. */
 export class SessionWriter {
   readonly lines: Line[] = [];
   private minute = 0;
@@ -68,7 +68,7 @@ export class SessionWriter {
     });
   }
 
-  /** A session that a file has already. */
+  /** Continues the session in an existing file. */
   static of(path: string): SessionWriter {
     const text = readFileSync(path, 'utf8');
     const { id } = JSON.parse(text.slice(0, text.indexOf('\n'))) as { id: string };
@@ -181,7 +181,7 @@ export function tour(): SessionWriter {
   return s;
 }
 
-/** Goes back to the first answer, with a summary, and on to the end. */
+/** Goes back to the first answer, with a summary, and continues to the end. */
 function secondHalf(s: SessionWriter): void {
   s.add('s1', 'a2', 'branch_summary', {
     fromId: 'a5',
@@ -257,7 +257,7 @@ function secondHalf(s: SessionWriter): void {
   s.add('x1', 'a9', 'label', { targetId: 'a9', label: 'green' });
 }
 
-/** A session of many entries: long chains with branches, as long work gives. */
+/** A session of many entries: long chains with branches, like those of long work. */
 export function large(count: number): SessionWriter {
   const s = new SessionWriter(`large-${count}`);
   const words =
@@ -295,7 +295,7 @@ export function large(count: number): SessionWriter {
   return s;
 }
 
-/** A session of 5,000 entries that was gone back in 27 times: each time one branch of 90 entries was left. */
+/** A session of 5,000 entries with 27 moves back. Each move leaves one branch of 90 entries. */
 export function rounds(): SessionWriter {
   const s = new SessionWriter('rounds');
   let count = 0;

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The most bytes of script and style together, compressed. */
+/** The most bytes of script and style together, when compressed. */
 const LIMIT = 150_000;
 
 const common = {
@@ -31,7 +31,7 @@ const [script, style] = await Promise.all([
   build({ ...common, entryPoints: [`${root}/src/style/page.css`] }),
 ]);
 const files = {
-  // In strings and patterns, where alone they occur, the escapes mean the same.
+  // Other characters occur only in strings and patterns, where an escape means the same.
   'page.js': script.outputFiles[0].text
     .replace(/<(?=\/?script|\/style|!--)/gi, '\\x3c')
     .replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
@@ -39,7 +39,7 @@ const files = {
 };
 const size = gzipSync(files['page.js']).length + gzipSync(files['page.css']).length;
 for (const [name, text] of Object.entries(files)) {
-  // The daemon puts both into a document as they are.
+  // The daemon puts both into a document without changing them.
   if (/<\/(script|style)|<!--/i.test(text) || /[^\n\x20-\x7e]/.test(text)) {
     throw new Error(`${name} cannot be put into a document`);
   }

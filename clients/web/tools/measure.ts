@@ -1,6 +1,7 @@
 /**
- * Measures the page with a large session: node tools/run.js measure [ENTRIES | SESSION.jsonl]. The file is that of
- * `treelined export`, the live page that of `treelined web`; both in headless Chromium, without a graphics processor.
+ * Measures the page with a large session: node tools/run.js measure [ENTRIES | SESSION.jsonl]. `treelined export`
+ * makes the file, and `treelined web` serves the live page. Both are measured in headless Chromium, without a
+ * graphics processor.
  */
 
 import { statSync } from 'node:fs';
@@ -9,7 +10,7 @@ import type { CDPSession, Page } from 'playwright-core';
 import { large, SessionWriter } from '../tests/sample.ts';
 import { Stage, Watched } from '../tests/browser/harness.ts';
 
-/** Words that many rows have, few rows, and none. */
+/** Words that occur in many rows, in few rows, and in no row. */
 const QUERIES = ['stale import', 'question missing cache', 'xylophone'];
 
 function row(name: string, value: string): void {
@@ -29,7 +30,7 @@ interface Shown {
   textShown?: number;
 }
 
-/** Lets the page note when the tree has rows, and when the selected entry has its text, in each of its frames. */
+/** Makes the page record, in each of its frames, when the tree has rows and when the selected entry has its text. */
 async function noteFirst(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const shown = window as Shown;
@@ -43,7 +44,10 @@ async function noteFirst(page: Page): Promise<void> {
   });
 }
 
-/** The milliseconds from the start of the document until the tree has rows, and the conversation its text. */
+/**
+ * The time from the start of the document until the tree has rows, and until the conversation has its text, in
+ * milliseconds.
+ */
 async function firstShown(page: Page): Promise<string> {
   await page.waitForFunction(() => (window as Shown).textShown !== undefined);
   const shown = await page.evaluate(() => {
@@ -53,7 +57,7 @@ async function firstShown(page: Page): Promise<string> {
   return `rows ${ms(shown.rowsShown ?? NaN)}, text ${ms(shown.textShown ?? NaN)}`;
 }
 
-/** The browser's own counters, since the last call. */
+/** The changes of the browser's own counters since the last call. */
 class Counters {
   private before = new Map<string, number>();
 
@@ -82,12 +86,12 @@ class Counters {
   }
 }
 
-/** The messages on the page's WebSocket, since the last call. */
+/** The messages on the page's WebSocket since the last call. */
 class Traffic {
   private sent = new Map<string, number>();
   private bytes = 0;
   private asked: { id: string; at: number } | undefined;
-  /** How long the daemon took for the last query of the tree, with the way there and back, in milliseconds. */
+  /** The time for the last query of the tree, from the request to the response, in milliseconds. */
   queried = NaN;
 
   constructor(page: Page) {
@@ -123,7 +127,7 @@ class Traffic {
   }
 }
 
-/** The time until the rows that a search finds are on the screen. */
+/** The time until the rows that match a search are on the screen, in milliseconds. */
 async function search(page: Page, words: string): Promise<number> {
   return page.evaluate(async (words) => {
     const field = document.querySelector<HTMLInputElement>('#search');
@@ -137,7 +141,7 @@ async function search(page: Page, words: string): Promise<number> {
   }, words);
 }
 
-/** Scrolls with the wheel for three seconds; returns the frames a second and the longest time between two. */
+/** Scrolls with the wheel for three seconds. Returns the frames in a second, and the longest time between two. */
 async function scroll(page: Page, selector: string): Promise<{ rate: number; longest: number }> {
   await page.evaluate((selector) => {
     const box = document.querySelector(selector);

@@ -99,7 +99,7 @@ export class App extends PageState {
       first: 0,
       last: Infinity,
     };
-    // With a query only hits have rows.
+    // With a query only entries with a hit have rows.
     if (action === 'next-hit' || action === 'previous-hit') {
       if (tree.query) tree.move(tree.cursor + (action === 'next-hit' ? 1 : -1));
       else this.say(`Nothing is searched. ${hint('search')} searches.`);
@@ -138,7 +138,7 @@ export class App extends PageState {
       if (id !== undefined) void this.copyEntry(id);
     } else if (action === 'to-active') {
       const leaf = session.source.leafId();
-      // Also if the cursor is there, and the reader has scrolled away.
+      // This also scrolls back if the cursor is already there.
       if (leaf !== undefined) void tree.go(leaf).then(() => session.show(leaf));
     } else return false;
     return true;
@@ -184,13 +184,13 @@ export class App extends PageState {
   }
 }
 
-/** Copies where the clipboard is not available to pages. */
+/** Copies a text if the browser gives the page no clipboard. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea');
   field.value = text;
   document.body.append(field);
   field.select();
-  // Old, and the only way without a secure context.
+  // This function is old, but the only one that works without a secure context.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   const done = document.execCommand('copy');
   field.remove();

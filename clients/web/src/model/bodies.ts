@@ -1,21 +1,21 @@
-/** The bodies of entries that are on the screen or were. */
+/** The bodies of entries that are or were on the screen. */
 
 import type { Rendered, Source } from '../source/source.ts';
 
-/** How many bodies are kept. */
+/** The number of bodies that are kept. */
 const KEPT = 600;
 
-/** How many bodies are asked for at a time. */
+/** The most bodies in one request. */
 const BATCH = 40;
 
-/** How long not to ask again for bodies that could not be read, in milliseconds. */
+/** After a failed request, the pause before the same bodies are requested again, in milliseconds. */
 const RETRY = 3000;
 
 export class Bodies {
   private readonly bodies = new Map<string, Rendered | 'asked'>();
   private wanted: string[] = [];
   private running = false;
-  /** How often a body arrived, to tell measurements apart. */
+  /** Increases with each body that arrives, so that measurements from before it can be recognized. */
   version = 0;
 
   constructor(
@@ -24,7 +24,7 @@ export class Bodies {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** The body, or undefined while it is read. */
+  /** The body of an entry; undefined until it is read. */
   get(id: string): Rendered | undefined {
     const body = this.bodies.get(id);
     if (body === undefined) {
@@ -38,12 +38,12 @@ export class Bodies {
     return body === 'asked' ? undefined : body;
   }
 
-  /** Forgets what may have changed. */
+  /** Drops the bodies, which may have changed. */
   clear(): void {
     this.bodies.clear();
   }
 
-  /** Forgets bodies with calls that had no result: it may have come. */
+  /** Drops bodies that have a call without a result, since the result may have arrived. */
   forgetOpenCalls(): void {
     for (const [id, body] of this.bodies) {
       if (body === 'asked') continue;
@@ -61,7 +61,7 @@ export class Bodies {
 
   private async read(): Promise<void> {
     while (this.wanted.length > 0) {
-      // The last ones asked for are on the screen.
+      // The bodies that were requested last are on the screen.
       const ids = this.wanted.splice(-BATCH);
       try {
         for (const body of await this.source.render(ids)) this.bodies.set(body.entryId, body);
@@ -71,7 +71,7 @@ export class Bodies {
           }
         }
       } catch (error) {
-        // Asked for again after a while: at once would be asking without end.
+        // The request is repeated only after a pause, since it might fail without end.
         setTimeout(() => {
           for (const id of ids) if (this.bodies.get(id) === 'asked') this.bodies.delete(id);
           this.changed();

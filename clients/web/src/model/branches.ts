@@ -24,7 +24,10 @@ interface Archived extends Refusal {
 export class Branches {
   constructor(private readonly live: LiveState) {}
 
-  /** Opens a row of several branches, since none of them is meant alone. Returns whether it was one. */
+  /**
+   * Opens a row that stands for several branches, since an action needs one of them. Returns whether it was such a
+   * row.
+   */
   private opens(row: Row): boolean {
     if ((row.folded?.branches ?? 1) < 2) return false;
     this.live.app.say('Several branches are here: choose one of them.');
@@ -36,13 +39,13 @@ export class Branches {
     if (!this.opens(row)) this.live.show({ kind: 'name-branch', id: row.id });
   }
 
-  /** Puts the branch of a row away, or brings it back. */
+  /** Archives the branch of a row, or restores it if it is archived. */
   toggle(row: Row): void {
     if (row.archived === true && (row.folded?.branches ?? 1) < 2) void this.unarchive(row.id);
     else this.archive(row);
   }
 
-  /** Puts the branch of a row away. Asks before the leaf moves out of it. */
+  /** Archives the branch of a row. If the leaf is in the branch, it first asks whether the leaf may move out. */
   archive(row: Row): void {
     if (this.opens(row)) return;
     if (row.onActivePath) this.live.show({ kind: 'archive', id: row.id });
@@ -102,7 +105,7 @@ export class Branches {
     );
   }
 
-  /** Asks a question beside the conversation: in the background, below the leaf (protocol.md §3.23). */
+  /** Asks a side question: a background branch below the leaf (protocol.md §3.23). */
   async ask(question: string): Promise<void> {
     if (question.trim() === '') return;
     const parentId = this.live.source?.leafId() ?? null;
@@ -112,7 +115,7 @@ export class Branches {
     this.live.app.say(`Asked beside the conversation. ${hint('keep-aside')} brings it in.`);
   }
 
-  /** Brings the background branch of a row into the conversation. */
+  /** Copies the background branch of a row into the conversation. */
   async keep(row: Row): Promise<void> {
     if (this.opens(row)) return;
     const kept = await this.change<{ durability: string }>('keep_branch', { entryId: row.id });
@@ -124,7 +127,7 @@ export class Branches {
     );
   }
 
-  /** Returns undefined after a failure, which is shown. */
+  /** Returns undefined after a failure. The failure is shown. */
   private async change<T>(method: string, params: object): Promise<T | undefined> {
     const { app, sessionId } = this.live;
     this.live.show(undefined);

@@ -1,4 +1,4 @@
-/** Going on with a conversation in another agent (protocol.md §3.18): what the agent gets, and the command to run. */
+/** Continuing a conversation in another agent (protocol.md §3.18): what the agent gets, and the command to run. */
 
 import type { LiveState } from './live-state.ts';
 import { RpcError } from '../source/rpc.ts';
@@ -8,7 +8,7 @@ export interface Agent {
   name: string;
 }
 
-/** The agents; schema/agents.tsv has the list that clients share. */
+/** The agents. schema/agents.tsv has the list for all clients. */
 export const AGENTS: readonly Agent[] = [
   { tool: 'claude-code', name: 'Claude Code' },
   { tool: 'codex', name: 'Codex' },
@@ -19,7 +19,7 @@ export const AGENTS: readonly Agent[] = [
   { tool: 'text', name: 'any other agent, as a text' },
 ];
 
-/** The size and the losses of a handoff, as `continue_session` says them. */
+/** The size of a handoff and what is lost, from the result of `continue_session`. */
 export interface HandoffPreview {
   messages: number;
   tokens: number;
@@ -28,7 +28,10 @@ export interface HandoffPreview {
   text?: string;
 }
 
-/** How a conversation above the limit is treated: it is refused, a summary replaces its beginning, or all of it goes. */
+/**
+ * What happens to a conversation above the limit: it is refused, a summary replaces its beginning, or all of it is
+ * handed over.
+ */
 export type HandoffSize = 'limited' | 'compacted' | 'whole';
 
 const HINTS = new Map([
@@ -43,7 +46,7 @@ export class Handoff {
   learned = false;
   size: HandoffSize = 'limited';
   preview: HandoffPreview | undefined;
-  /** Why there is no preview, and what to do. */
+  /** Why there is no preview, and what to do about it. */
   failure: { kind: string; message: string; hint: string } | undefined;
   private asked = 0;
 
@@ -58,19 +61,22 @@ export class Handoff {
     return this.tool === 'text';
   }
 
-  /** Whether the sizes are offered. */
+  /** Whether the person can choose a size. */
   get isLarge(): boolean {
     return this.size !== 'limited' || this.failure?.kind === 'contextTooLarge';
   }
 
   choose(change: Partial<Pick<Handoff, 'tool' | 'learned' | 'size'>>): void {
     Object.assign(this, change);
-    // A text has no summary of its earlier turns.
+    // A text cannot begin with a summary of earlier turns.
     if (this.isText && this.size === 'compacted') this.size = 'limited';
     this.ask();
   }
 
-  /** Asks for a preview, which writes nothing. Only a text is asked for with a summary: others would have it written twice. */
+  /**
+   * Requests a preview, which writes nothing. Only for a text the request includes a summary: for other agents the
+   * summary would be written twice.
+   */
   ask(): void {
     const asked = ++this.asked;
     this.preview = undefined;
@@ -109,22 +115,22 @@ export class Handoff {
     if (this.learned) words.push('--learned');
     if (this.size === 'compacted') words.push('--compact');
     if (this.size === 'whole') words.push('--limit', '0');
-    // An id may begin with `-`.
+    // An id may begin with `-`, so it follows `--`.
     words.push('--', session, this.entryId);
     return isSafe(words) ? commandLine(words) : undefined;
   }
 }
 
 /**
- * Whether no word has characters that a terminal acts on or that hide the order of others. No quotes help against
- * them: a terminal takes a pasted line break or escape sequence as a key.
+ * Whether the words have no characters that a terminal executes, or that change the order in which words are shown.
+ * Quotes do not help: a terminal treats a pasted line break or escape sequence as a key.
  */
 export function isSafe(words: readonly string[]): boolean {
   const unsafe = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
   return !words.some((word) => unsafe.test(word));
 }
 
-/** Words as a shell reads them. zsh replaces `=word` by the path of a program. */
+/** Quotes words for a shell. Without quotes zsh replaces `=word` by the path of a program. */
 export function commandLine(words: readonly string[]): string {
   const quoted = words.map((word) =>
     /^(?!=)[\w\-./:=,@+]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,

@@ -1,4 +1,4 @@
-/** Keys and their actions. They are those of the terminal client, as far as a browser leaves them to a page. */
+/** Keys and their actions. They are the keys of the terminal client, except those that a browser uses itself. */
 
 export type Action =
   | 'up'
@@ -61,7 +61,7 @@ export interface Binding {
   action: Action;
   keys: readonly string[];
   about: string;
-  /** Whether the action needs a daemon. */
+  /** True if the action needs a daemon. */
   live?: true;
 }
 
@@ -187,7 +187,7 @@ export interface Key {
   metaKey: boolean;
 }
 
-/** Names a key as the table does. Letters contain their shift: `L`, not shift and `l`. */
+/** The name of a key in the table. The name of a letter includes shift: `L`, not shift and `l`. */
 export function keyName(event: Key): string | undefined {
   if (event.metaKey) return undefined;
   const single = Array.from(event.key).length === 1;
@@ -208,12 +208,12 @@ export function bindingOf(event: Key, live: boolean): Binding | undefined {
   return binding?.live && !live ? undefined : binding;
 }
 
-/** The first key of an action, for hints. */
+/** The first key of an action, which hints show. */
 export function hint(action: Action): string {
   return BINDINGS.find((binding) => binding.action === action)?.keys[0] ?? '';
 }
 
-/** The letter or digit that a key types, if it is not a command. */
+/** The letter or digit that a key types; undefined if a modifier makes it a command. */
 export function typed(event: Key): string | undefined {
   const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
   return plain && /^[\p{L}\p{N}"]$/u.test(event.key) ? event.key : undefined;

@@ -1,4 +1,4 @@
-/** What the parts of the live page share: the connection, the open session, and the dialog. */
+/** The state that the parts of the live page share: the connection, the open session, and the dialog. */
 
 import type { PageState } from './page-state.ts';
 import type { Question } from './questions.ts';
@@ -14,7 +14,7 @@ export interface Command {
   by?: string;
 }
 
-/** An answer to a question, with how it came out. */
+/** An answer to a question, and its outcome. */
 export interface Candidate {
   tipId: string;
   outcome: string;
@@ -63,7 +63,7 @@ export abstract class LiveState {
   }
 }
 
-/** The browser's memory of this tab, if it gives the page one. */
+/** The browser's storage for this tab; undefined if the browser gives the page none. */
 export function storage(): Storage | undefined {
   try {
     return sessionStorage;

@@ -1,4 +1,4 @@
-/** The page with a daemon: its connection, the list of sessions, and everything that changes a session. */
+/** The page with a daemon: its connection, the list of sessions, and all changes of sessions. */
 
 import type { PageState } from './page-state.ts';
 import { LiveState, storage, type Command } from './live-state.ts';
@@ -24,10 +24,10 @@ export class Live extends LiveState {
   readonly sorting: Sorting;
   readonly presence: Presence;
   questions: Question[] = [];
-  /** From when an import brings the entries that the last one has held back (protocol.md §3.17). */
+  /** The time from which an import adds the entries that the last import has held back (protocol.md §3.17). */
   heldUntil: string | undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
-  /** The answer to the request for the first session. */
+  /** The response to the request that opens the first session. */
   private opening: Promise<WireSession> | undefined;
 
   constructor(app: PageState) {
@@ -66,7 +66,7 @@ export class Live extends LiveState {
     return this.link?.state === 'open' && this.source?.session.readOnly === false;
   }
 
-  /** Whether the daemon writes summaries, so that compactions are offered. */
+  /** Whether the daemon can write summaries, so that compactions are offered. */
   get summarizes(): boolean {
     return this.link?.summarizes === true;
   }
@@ -75,7 +75,7 @@ export class Live extends LiveState {
     return this.link?.answers === true;
   }
 
-  /** Whether to ask before moves is part of the handshake, so it needs a new connection. */
+  /** The handshake says whether this page is asked before moves, so a change needs a new connection. */
   askBeforeMoves(ask: boolean): void {
     if (!this.link) return;
     this.link.answers = ask;
@@ -87,12 +87,12 @@ export class Live extends LiveState {
     if (this.link && this.link.state !== 'open') this.link.connect();
   }
 
-  /** Asks for the first session at once: the answer to the handshake changes nothing about it. */
+  /** Opens the first session without waiting for the answer to the handshake, which does not affect it. */
   private introduced(): void {
     this.opening = undefined;
     if (this.source || !isNamed(this.app.route)) return;
     this.opening = this.askToOpen(this.app.route);
-    // The caller that waits for it reports the failure.
+    // The caller that awaits `opening` reports the failure.
     this.opening.catch(() => undefined);
   }
 
@@ -106,7 +106,7 @@ export class Live extends LiveState {
       try {
         await this.openSession(this.app.route);
       } catch (error) {
-        // The next connection opens it.
+        // The next connection opens the session again.
         if (error instanceof RpcError && error.kind === 'disconnected') return;
         this.app.failed(error);
         this.showList();
@@ -115,7 +115,7 @@ export class Live extends LiveState {
     this.app.changed();
   }
 
-  /** Opens the same session again after a new connection, at the same position. */
+  /** After a new connection, opens the same session again at the same position. */
   private async reopen(source: LiveSource): Promise<void> {
     source.update(await this.askToOpen(this.app.route));
     this.presence.watch(source.session.sessionId);
@@ -200,7 +200,7 @@ export class Live extends LiveState {
     }
   }
 
-  /** Reads the tree again, at most some ten times a second. */
+  /** Reads the tree again soon, at most about ten times a second. */
   refreshSoon(method: string): void {
     const isNews = [
       'entries_appended',
@@ -231,7 +231,7 @@ export class Live extends LiveState {
     source.rows.clear();
     session.bodies.forgetOpenCalls();
     const { tree } = session;
-    // A reader who is at the leaf follows it.
+    // If the leaf is selected, the selection follows the leaf.
     const followed =
       tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined;
     await tree.reload(
@@ -248,7 +248,7 @@ export class Live extends LiveState {
 
   private ask(question: Question, params: Record<string, unknown>): void {
     if (params.navigationId !== undefined && params.navigationId === this.moves.running?.id) {
-      // This person has asked for the move.
+      // The person at this page has requested the move, so no question is needed.
       void this.answer(question, {});
       return;
     }
@@ -289,7 +289,7 @@ export class Live extends LiveState {
     this.app.changed();
   }
 
-  /** Shows the open session again. */
+  /** Hides the list, and shows the open session again. */
   hideList(): void {
     this.listing = false;
     this.app.changed();
@@ -303,7 +303,7 @@ export class Live extends LiveState {
     this.askToGo(id);
   }
 
-  /** Shows what another agent would get up to an entry. */
+  /** Shows what another agent would get of the path to an entry. */
   askHandoff(id: string): void {
     this.show({ kind: 'handoff', id });
   }
@@ -318,7 +318,7 @@ export class Live extends LiveState {
     if (this.dialog?.kind === 'command') this.show({ kind: 'command', commands });
   }
 
-  /** Runs an action that needs a daemon. Returns whether it was one. */
+  /** Runs an action that needs a daemon. Returns false if the action does not need one. */
   act(action: Action): boolean {
     if (action === 'sessions' || action === 'search-all') this.showList();
     else if (action === 'back' && this.listing && this.app.session) this.hideList();

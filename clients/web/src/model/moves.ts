@@ -8,14 +8,14 @@ import { plural, visible } from '../text/visible.ts';
 /** A navigation, compaction or command that is running. */
 export interface Running {
   kind: 'navigation' | 'compaction' | 'command';
-  /** The id of the navigation, or of the request. */
+  /** The id of the navigation, or of the request if it is not a navigation. */
   id: string;
   about: string;
   text: string;
   cancelling: boolean;
 }
 
-/** Says whether a change was cancelled, why, and by whom. */
+/** The members of a result that say whether a change was cancelled, why, and by whom. */
 export interface Refusal {
   cancelled: boolean;
   reason?: string;
@@ -23,7 +23,7 @@ export interface Refusal {
   message?: string;
 }
 
-/** A finding about the session file. */
+/** A diagnostic of the session file. */
 export interface Diagnostic {
   kind: string;
   newestTipId?: string;
@@ -44,13 +44,13 @@ const REASONS = new Map([
   ['aborted', 'Aborted. Nothing has moved.'],
 ]);
 
-/** The deed that kept the change from being made. */
+/** The verbs for the client or hook that prevented the change. */
 const DEEDS = new Map([
   ['cancelledByClient', 'has cancelled'],
   ['hookFailed', 'has failed'],
 ]);
 
-/** Says why nothing was changed, and who cancelled it or failed. */
+/** Returns why nothing was changed, and who cancelled or failed. */
 export function reasonText(result: Refusal): string | undefined {
   const { reason, by, message } = result;
   const deed = DEEDS.get(reason ?? '');
@@ -87,7 +87,7 @@ export class Moves {
   draft = '';
   composing = false;
   sending = false;
-  /** Of a file that opens beside its newest entries: the finding that says so. */
+  /** If the file opens beside its newest entries, the diagnostic about this. */
   private beside: Diagnostic | undefined;
   private abort: AbortController | undefined;
   private requestId: number | undefined;
@@ -108,7 +108,7 @@ export class Moves {
     this.beside = diagnostics.find(({ kind }) => kind === 'leafBesideNewest');
   }
 
-  /** Says that the session is open beside its newest entries, and the key that goes there. */
+  /** Shows that the session is open beside its newest entries, and the key that goes to them. */
   sayNewer(): void {
     if (!this.beside) return;
     const turns = this.beside.newerTurns ?? 0;
@@ -125,7 +125,7 @@ export class Moves {
     else this.live.app.go(newest).catch(this.live.app.failed);
   }
 
-  /** Says how many entries the move leaves behind, and asks how to go. */
+  /** Shows how many entries the move leaves behind, and asks how to move. */
   async askToGo(id: string): Promise<void> {
     const params = this.session({ targetId: id, dryRun: true, rewind: true });
     try {
@@ -165,7 +165,7 @@ export class Moves {
       app.say(reasonText(result) ?? 'Nothing has moved.', 'warning');
       return;
     }
-    // The user has now chosen the position.
+    // The user has now chosen the position, so the hint is no longer needed.
     this.note();
     if (result.editorText !== undefined) this.write(result.editorText);
     const summary =
@@ -276,7 +276,7 @@ export class Moves {
     });
   }
 
-  /** A call that takes time and can be cancelled. */
+  /** Runs a call that takes time and can be cancelled. */
   private async long(
     kind: Running['kind'],
     about: string,
@@ -301,7 +301,7 @@ export class Moves {
     }
   }
 
-  // The draft of each session stays in the tab through reloads.
+  // The browser keeps the draft of each session for this tab, also when the page is reloaded.
 
   private key(): string {
     return `treelined.draft.${this.live.sessionId ?? ''}`;
@@ -327,7 +327,7 @@ export class Moves {
   compose(): void {
     this.composing = true;
     this.live.app.changed();
-    // Behind the drawing, and before the next key.
+    // The field gets the focus after the page is drawn, and before the next key.
     queueMicrotask(() => document.querySelector<HTMLElement>('#compose textarea')?.focus());
   }
 

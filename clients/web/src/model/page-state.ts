@@ -1,4 +1,7 @@
-/** The session on the screen, the address that names it, and notices. Whatever changes them calls `changed`, which draws the page again. */
+/**
+ * The session on the screen, the address that names it, and notices. Code that changes these calls `changed`, which
+ * draws the page again.
+ */
 
 import { Session } from './session.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
@@ -15,12 +18,12 @@ export class PageState {
   session: Session | undefined;
   overlay: Overlay;
   notices: Notice[] = [];
-  /** On narrow screens: whether the tree covers the text. On wide ones: whether it is hidden. */
+  /** On a narrow screen, whether the tree covers the text. On a wide screen, whether the tree is hidden. */
   drawer = false;
   treeHidden = false;
   /** The session that the address names. */
   route: SessionRoute = {};
-  /** How often the page was drawn. */
+  /** The number of times that the page was drawn. */
   drawn = 0;
   private drawing = false;
 
@@ -62,25 +65,25 @@ export class PageState {
     return this.session;
   }
 
-  /** Shows the entry that the address names, else the one that the source proposes. */
+  /** Shows the entry in the address, or the entry that the source proposes. */
   async start(): Promise<void> {
     const { session } = this;
     if (!session) return;
     const wanted = parseRoute(location.hash).entry;
     if (wanted !== undefined) {
       if (await session.tree.go(wanted)) return;
-      // An entry that the filter hides: the text shows it all the same.
+      // The filter hides the entry in the tree. The text shows it anyway.
       if (await session.source.path(wanted)) {
         session.tree.filter = 'all';
         if (await session.tree.go(wanted)) return;
       }
     }
-    // A file that is opened without an entry in its address is read from the beginning.
+    // If a file is opened without an entry in its address, the text is shown from its beginning.
     session.fromBeginning = session.source.kind === 'file';
     await session.tree.reload('center', session.source.selected);
   }
 
-  /** Follows a change of the address by the reader. */
+  /** Shows the entry of the address after the reader has changed the address. */
   async followRoute(): Promise<void> {
     const route = parseRoute(location.hash);
     const { session } = this;
@@ -88,7 +91,7 @@ export class PageState {
     await this.go(route.entry);
   }
 
-  /** The fragment that names an entry of the open session. */
+  /** The fragment of the address for an entry of the open session. */
   routeTo(entry: string): string {
     return formatRoute({ ...this.route, entry });
   }
@@ -98,7 +101,7 @@ export class PageState {
     if (route !== location.hash) history.replaceState(null, '', route);
   }
 
-  /** Selects an entry, and shows all entries if the filter hides it. */
+  /** Selects an entry. If the filter hides it, all entries are shown. */
   async go(id: string): Promise<void> {
     const { session } = this;
     if (!session) return;

@@ -1,14 +1,14 @@
-/** Polls the daemon for the other machines that have the current session open. */
+/** Asks the daemon repeatedly which other machines have the current session open. */
 
 import { hostsOf } from './session-list.ts';
 import type { SessionRow } from '../wire.ts';
 
-/** Milliseconds between two requests. */
+/** The pause between two requests, in milliseconds. */
 const PAUSE = 20_000;
 
 interface Answer {
   sessions: SessionRow[];
-  /** Set only if the daemon is connected to a team's stream. */
+  /** Set only if the daemon is connected to the stream of a team. */
   teamCount?: number;
 }
 
@@ -22,7 +22,7 @@ export class Presence {
     private readonly changed: () => void,
   ) {}
 
-  /** Polls for this session, and no longer for the previous one. */
+  /** Asks about this session from now on, and no longer about the previous one. */
   watch(sessionId: string): void {
     this.stop();
     this.ask(sessionId, this.generation);
@@ -45,7 +45,7 @@ export class Presence {
         if (isNew) this.changed();
         this.timer = setTimeout(() => this.ask(sessionId, generation), PAUSE);
       })
-      // A failed request ends the polling until a session is opened again.
+      // After a failed request it asks again only when a session is opened.
       .catch(() => undefined);
   }
 }

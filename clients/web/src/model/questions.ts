@@ -3,12 +3,12 @@
 export interface MoveQuestion {
   kind: 'tree' | 'compact' | 'fork';
   eventId: string;
-  /** The session that it is about. */
+  /** The session that the question is about. */
   sessionId: string;
   targetId: string | undefined;
-  /** How many entries are left behind or summarized. */
+  /** The number of entries that are left behind or summarized. */
   count: number;
-  /** Whether an answer may bring the summary. */
+  /** Whether the answer may contain the summary. */
   summary: boolean;
 }
 
@@ -39,7 +39,7 @@ interface Preparation {
   entryIds?: unknown[];
 }
 
-/** The question of a notification; undefined if nobody waits for an answer of this page. */
+/** The question of a notification; undefined if the daemon does not wait for an answer of this page. */
 export function questionOf(method: string, params: Params): Question | undefined {
   if (method === 'user_asked') return params as unknown as PersonQuestion;
   const kind = {

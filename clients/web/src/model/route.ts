@@ -1,6 +1,12 @@
-/** The fragment of the address: `#e=<entry>`, and live `#s=<session>&e=<entry>` or `#p=<file>&e=<entry>`. */
+/**
+ * The fragment of the address: `#e=<entry>` in a file, and `#s=<session>&e=<entry>` or `#p=<file>&e=<entry>` with a
+ * daemon.
+ */
 
-/** The session of a live page, by its id or by its file: a daemon finds files outside of its directory by their path only. */
+/**
+ * The session of a live page, by its id or its file. A file outside of the session directory can be found only by its
+ * path.
+ */
 export interface SessionRoute {
   session?: string;
   path?: string;
@@ -22,7 +28,7 @@ export function parseRoute(fragment: string): Route {
     try {
       route[NAMES[name as keyof typeof NAMES]] = decodeURIComponent(part.slice(equals + 1));
     } catch {
-      // A fragment that is cut in the middle of a character names nothing.
+      // A fragment that was cut inside a character cannot be decoded, and names nothing.
     }
   }
   return route;

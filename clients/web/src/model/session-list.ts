@@ -1,4 +1,4 @@
-/** The list of sessions, and the search in the text of all of them. */
+/** The list of sessions, and the search over the text of all sessions. */
 
 import type { LiveState } from './live-state.ts';
 import type { OpenOn, SessionRow, TeamRow } from '../wire.ts';
@@ -11,7 +11,7 @@ interface ListPage {
   team?: TeamRow[];
 }
 
-/** The names of machines, each once. */
+/** The names of the machines, without duplicates. */
 export function hostsOf(openOn: OpenOn[] | undefined): string[] {
   return [...new Set(openOn?.map(({ host }) => host))];
 }
@@ -19,7 +19,7 @@ export function hostsOf(openOn: OpenOn[] | undefined): string[] {
 /** The property that the sessions of a group share. */
 export type Grouping = 'none' | 'project' | 'tool' | 'date';
 
-/** The periods by which sessions are filtered and grouped, in days; the last one has all. */
+/** The periods for filters and groups, in days. The last one includes all sessions. */
 export const PERIODS = [
   { days: 1, about: 'Last 24 hours' },
   { days: 7, about: 'Last 7 days' },
@@ -29,13 +29,13 @@ export const PERIODS = [
 
 const DAY = 86_400_000;
 
-/** Which sessions are shown, and how. */
+/** Which sessions are shown, and how they are grouped. */
 export interface ListFilter {
-  /** The tool of an import, or all. */
+  /** The tool from which sessions were imported; empty for all. */
   tool: string;
-  /** A working directory, or all. */
+  /** The working directory of the sessions; empty for all. */
   project: string;
-  /** How many days ago the last message was at most. */
+  /** The greatest age of the last message, in days. */
   days: number;
   grouping: Grouping;
   /** Whether archived sessions are shown too. */
@@ -46,7 +46,7 @@ function isWithin(row: SessionRow, days: number, now: number): boolean {
   return !(now - Date.parse(row.modified) > days * DAY);
 }
 
-/** The group of a session. */
+/** The group to which a session belongs. */
 function groupOf(row: SessionRow, by: Grouping, now: number): string {
   if (by === 'none') return '';
   if (by === 'project') return row.cwd || 'No directory';
@@ -55,7 +55,7 @@ function groupOf(row: SessionRow, by: Grouping, now: number): string {
   return AGENTS.find(({ tool }) => tool === source)?.name ?? source ?? 'treelined';
 }
 
-/** The sessions of each group, in the order in which they come; by date the newest group is first. */
+/** The sessions of each group. Groups have the order of their first sessions; by date, the newest group is first. */
 export function groups(
   rows: readonly SessionRow[],
   { days, grouping }: ListFilter,
@@ -76,12 +76,12 @@ export function groups(
 const PAGE = 100;
 
 export class SessionList {
-  /** The loaded sessions. */
+  /** The sessions that were read. */
   private loaded: SessionRow[] | undefined;
   filter: ListFilter = { tool: '', project: '', days: Infinity, grouping: 'none', archived: false };
-  /** The directories of all sessions that were seen. */
+  /** The working directories of all sessions that were read so far. */
   readonly projects = new Set<string>();
-  /** The sessions of other machines. */
+  /** The sessions that are only on other machines of the team. */
   team: TeamRow[] = [];
   typed = '';
   readonly text: TextSearch;
@@ -96,12 +96,12 @@ export class SessionList {
     this.text = new TextSearch(live);
   }
 
-  /** The sessions that are shown, in their groups. */
+  /** The shown sessions in their groups. */
   get groups(): Map<string, SessionRow[]> {
     return groups(this.loaded ?? [], this.filter, Date.now());
   }
 
-  /** The same without groups; undefined before they were read. */
+  /** The shown sessions without groups; undefined until they are read. */
   get rows(): SessionRow[] | undefined {
     return this.loaded && [...this.groups.values()].flat();
   }
@@ -119,11 +119,11 @@ export class SessionList {
     await this.read(undefined, generation);
     if (this.watching) return;
     this.watching = true;
-    // With the archived ones: the list is read again after each change.
+    // Archived sessions are watched too. After each change the list is read again.
     await this.live.call('watch_sessions', { archived: true });
   }
 
-  /** A new connection watches nothing yet. */
+  /** Called for a new connection, which does not watch the sessions yet. */
   forget(): void {
     this.watching = false;
   }
@@ -200,7 +200,7 @@ export class SessionList {
       await this.live.openSession({ session: sessionId }, hit?.entryId);
       if (hit) {
         await this.live.app.go(hit.entryId);
-        // The search of a tree has words and patterns, and no questions.
+        // The search in a tree knows words and patterns, but not questions.
         if (this.text.mode === 'words' && !/\S:/u.test(this.typed))
           this.live.app.session?.tree.search(this.typed);
       }

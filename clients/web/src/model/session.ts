@@ -1,36 +1,36 @@
-/** An open session: its tree, the path to the selected entry, and their bodies. */
+/** An open session: its tree, the path to the selected entry, and the bodies of entries. */
 
 import type { Comparison, Row } from '../wire.ts';
 import type { Path, Source } from '../source/source.ts';
 import { Bodies } from './bodies.ts';
 import { Tree } from './tree.ts';
 
-/** Entries of a path whose bodies are read at once. */
+/** Up to this number of entries, all bodies of a path are read at once. */
 const SHORT = 200;
 
 export interface Surroundings {
   changed(): void;
   failed(error: unknown): void;
-  /** The entry under the cursor is another one. */
+  /** Called when the cursor is on another entry. */
   selected(id: string): void;
 }
 
-/** Details of which an entry can have many. */
+/** The kinds of parts of which an entry can have many. */
 export type PartKind = 'tools' | 'thinking';
 
 export class Session {
   readonly tree: Tree;
   readonly bodies: Bodies;
   path: Path | undefined;
-  /** Details that the reader has opened or closed. */
+  /** The parts that the reader has opened (true) or closed (false). */
   readonly opened = new Map<string, boolean>();
-  /** The kinds of details that were opened or closed all at once. */
+  /** The kinds of parts that the reader has opened or closed all at once. */
   private readonly all = new Map<PartKind, boolean>();
-  /** Heights of entries, by their id, as they were measured last. */
+  /** The last measured heights of entries, by their ids. */
   readonly heights = new Map<string, number>();
   compared: Comparison | undefined;
   comparing = false;
-  /** Counts the wishes to see the end of the path. */
+  /** Increases with each request to show the end of the path. */
   shows = 0;
   /** Whether the next path is shown from its beginning. */
   fromBeginning = false;
@@ -54,7 +54,7 @@ export class Session {
     if (!this.pathLoading) void this.loadPath();
   }
 
-  /** Reads the path again: labels and results in it may be new. */
+  /** Reads the path again, since labels and results in it may be new. */
   refreshPath(): void {
     const id = this.path?.id;
     if (id === undefined) return;
@@ -88,7 +88,7 @@ export class Session {
     }
   }
 
-  /** Reads all bodies of a short path, so that they are there when it is printed. */
+  /** Reads all bodies of a short path, so that they can be printed. */
   private readShort(path: Path): void {
     if (path.length > SHORT) return;
     for (let at = path.length - 1; at >= 0; at--) {
@@ -101,7 +101,7 @@ export class Session {
     return this.opened.get(key) ?? initially;
   }
 
-  /** Whether a part of this kind is open, as the reader has left it or all of them. */
+  /** Whether a part of this kind is open: by the reader's choice for this part, or for all parts of the kind. */
   isPartOpen(kind: PartKind, place: string, initially: boolean): boolean {
     return this.isOpen(`${kind} ${place}`, this.all.get(kind) ?? initially);
   }
@@ -110,7 +110,7 @@ export class Session {
     this.toggle(`${kind} ${place}`, open);
   }
 
-  /** Opens all parts of a kind, or closes them. */
+  /** Opens all parts of a kind, or closes them all. */
   toggleAll(kind: PartKind): void {
     this.all.set(kind, this.all.get(kind) !== true);
     for (const key of this.opened.keys()) if (key.startsWith(`${kind} `)) this.opened.delete(key);
@@ -122,7 +122,10 @@ export class Session {
     this.around.changed();
   }
 
-  /** Compares the marked entries; one marked entry with the selected one; none with the leaf. */
+  /**
+   * Compares the two marked entries, or the one marked entry with the selected one, or the selected one with the
+   * leaf.
+   */
   async compare(): Promise<void> {
     const { marks, cursorId } = this.tree;
     const [a, b] = marks.length === 2 ? marks : [marks[0] ?? this.source.leafId(), cursorId];
@@ -140,11 +143,11 @@ export class Session {
   }
 }
 
-/** How an entry of a path is shown: in full, as a line, or not at all. */
+/** How an entry of a path is shown: in full, as one line, or not at all. */
 export function shape(row: Row): 'full' | 'line' | 'none' {
   switch (row.type) {
     case 'message':
-      // A result is shown with its call.
+      // A result is shown together with its call.
       return row.role === 'toolResult' && row.toolCall ? 'none' : 'full';
     case 'model_change':
     case 'thinking_level_change':

@@ -6,7 +6,7 @@ import type { Relative, SessionRow } from '../wire.ts';
 import { failureText, reasonText, type Refusal } from './moves.ts';
 import { visible } from '../text/visible.ts';
 
-/** A branch, as far as candidates are concerned. */
+/** The members of a branch that are needed for candidates. */
 export interface Answer {
   tipId: string;
   name: string;
@@ -27,12 +27,12 @@ interface Chosen extends Refusal {
 /** The most branches that are compared at once. */
 const MOST = 32;
 
-/** The answers to the newest question that has several; none if there is no such question. */
+/** The answers to the newest question with several answers; empty if there is no such question. */
 export function answersOf(branches: readonly Answer[]): Answer[] {
   const groups = new Map<string, Answer[]>();
   for (const branch of branches) {
     if (branch.group === undefined) continue;
-    // One name may be that of questions at several entries.
+    // Groups at different forks may have the same name.
     const key = JSON.stringify([branch.group, branch.forkId]);
     groups.set(key, [...(groups.get(key) ?? []), branch]);
   }
@@ -49,7 +49,7 @@ export function answersOf(branches: readonly Answer[]): Answer[] {
   return newest.slice(0, MOST);
 }
 
-/** The tags that a text adds, and those behind a `-`, which it takes away. */
+/** The tags in a text to add, and those with a `-` to remove. */
 export function tagsOf(text: string): { add: string[]; remove: string[] } {
   const words = text.split(/[\s,]+/u).filter((word) => word !== '' && word !== '-');
   return {
@@ -71,14 +71,14 @@ export class Sorting {
     this.live.app.say(tags === '' ? 'The session has no tags.' : visible(`Tags: ${tags}`));
   }
 
-  /** Pins the session, or takes the pin away. */
+  /** Pins the session, or removes its pin. */
   async pin(): Promise<void> {
     const pinned = await this.toggle(this.live.sessionId, 'pinned');
     if (pinned !== undefined)
       this.live.app.say(pinned ? 'The session is pinned.' : 'The session is not pinned.');
   }
 
-  /** Puts a session away, or brings it back. */
+  /** Archives a session, or restores it from the archive. */
   async archive(sessionId = this.live.sessionId): Promise<void> {
     const archived = await this.toggle(sessionId, 'archived');
     if (archived === undefined) return;
@@ -90,7 +90,7 @@ export class Sorting {
     if (this.live.listing) await this.list.load().catch(this.live.app.failed);
   }
 
-  /** Sets a mark of a session on this machine, or takes it away; undefined after a failure. */
+  /** Sets or removes a mark of a session on this machine. Undefined after a failure. */
   private async toggle(
     sessionId: string | undefined,
     mark: 'pinned' | 'archived',
@@ -107,7 +107,7 @@ export class Sorting {
     return marked?.[mark];
   }
 
-  /** Lists the sessions that come from each other. */
+  /** Shows the family of the session. */
   async showFamily(): Promise<void> {
     const { sessionId } = this.live;
     const found = await this.call<{ sessions: Relative[] }>('get_family', { sessionId });
@@ -118,7 +118,7 @@ export class Sorting {
     else this.live.app.say('No session comes from this one, and it comes from none.');
   }
 
-  /** Opens a session of the family: the one from which this one comes at the entry at which this one hangs. */
+  /** Opens a session of the family. The parent is opened at the entry from which this session comes. */
   async openRelative(relatives: readonly Relative[], chosen: Relative): Promise<void> {
     const own = relatives.find(({ sessionId }) => sessionId === this.live.sessionId)?.comesFrom;
     this.live.show(undefined);
@@ -154,7 +154,7 @@ export class Sorting {
     this.live.show({ kind: 'candidates', candidates });
   }
 
-  /** Goes to a candidate, and notes the reason on the others. */
+  /** Moves the leaf to a candidate, and notes the reason on the other candidates. */
   async choose(tipId: string, reason: string): Promise<void> {
     this.live.show(undefined);
     const because = reason.trim() === '' ? {} : { reason: reason.trim() };
@@ -170,7 +170,7 @@ export class Sorting {
     );
   }
 
-  /** Returns undefined after a failure, which is shown. */
+  /** Returns undefined after a failure. The failure is shown. */
   private async call<T>(method: string, params: object): Promise<T | undefined> {
     const { app, sessionId } = this.live;
     const of = ['list_sessions', 'get_family', 'mark_session'].includes(method)

@@ -1,9 +1,9 @@
-/** The search in the text of all sessions (protocol.md §3.16): a question, or exactly what is typed. */
+/** The search over the text of all sessions (protocol.md §3.16), for a question or for exactly the typed text. */
 
 import type { LiveState } from './live-state.ts';
 import { RpcError } from '../source/rpc.ts';
 
-/** How the text is understood; `ask` ranks, the others find exactly. */
+/** The modes of a search. `ask` ranks entries for a question; the other modes find exact matches. */
 export const MODES = ['ask', 'words', 'literal', 'regex'] as const;
 export type Mode = (typeof MODES)[number];
 
@@ -18,19 +18,19 @@ export interface Hit {
   branch: {
     onActivePath: boolean;
     leftAt?: string;
-    /** Why the branch was left, and what was tried instead, if that is known. */
+    /** Why the branch was left, and what was tried instead. Absent if this is not known. */
     reason?: { kind: string; entryId: string; text: string };
     instead?: { entryId: string; text: string };
   };
 }
 
-/** A word that no entry has, and known ones. */
+/** A word that no entry has, and similar words that occur. */
 export interface NearWords {
   word: string;
   near: string[];
 }
 
-/** The part of the text before the cursor, in code points, and what may stand there. */
+/** The range before the cursor that a completion replaces, in code points, and the possible texts. */
 export interface Completion {
   start: number;
   end: number;
@@ -43,7 +43,7 @@ interface Answer {
   didYouMean?: NearWords[];
 }
 
-/** A fault in the text: the code points before it, if they are known. */
+/** A fault in the text, and its position in code points, if it is known. */
 export interface Fault {
   reason: string;
   position?: number;
@@ -51,19 +51,19 @@ export interface Fault {
 
 const HITS = 200;
 
-/** The time for which a person may still be typing. */
+/** After a key, the pause before a search, in milliseconds. */
 const PAUSE = 150;
 
 export class TextSearch {
   mode: Mode = 'ask';
-  /** The session that alone is searched. */
+  /** The only session that is searched, if there is one. */
   within: { sessionId: string; name: string } | undefined;
   hits: Hit[] = [];
   near: NearWords[] = [];
   fault: Fault | undefined;
   completion: Completion | undefined;
   running = false;
-  /** By session, how many of its entries with words of the question are not among the hits. */
+  /** For each session, the number of further entries that have words of the question. */
   private readonly more = new Map<string, number>();
   private text = '';
   private token: number | undefined;
@@ -71,7 +71,7 @@ export class TextSearch {
 
   constructor(private readonly live: LiveState) {}
 
-  /** Whether the text is in the language of filters. */
+  /** Whether the text may contain filters. */
   get hasFilters(): boolean {
     return this.mode === 'ask' || this.mode === 'words';
   }
@@ -90,7 +90,7 @@ export class TextSearch {
     this.search(this.text);
   }
 
-  /** How many more entries a session has, if this is its last hit. */
+  /** The number of further entries of a session, if the hit `at` is its last one. */
   moreAfter(at: number): number {
     const id = this.hits[at]?.sessionId;
     if (id === undefined || this.hits.slice(at + 1).some(({ sessionId }) => sessionId === id))
@@ -98,7 +98,7 @@ export class TextSearch {
     return this.more.get(id) ?? 0;
   }
 
-  /** Searches for a text; `cursor` is where it is edited, in UTF-16 units. */
+  /** Searches for a text. `cursor` is the position of editing, in UTF-16 units. */
   search(text: string, cursor?: number): void {
     this.text = text;
     this.abort?.abort();
@@ -151,7 +151,7 @@ export class TextSearch {
     this.live.app.changed();
   }
 
-  /** Asks what may stand at the cursor, if a word ends there. */
+  /** Requests the completions at the cursor, if a word ends there. */
   private async complete(text: string, cursor: number, signal: AbortSignal): Promise<void> {
     const before = text.slice(0, cursor);
     if (!/\S$/u.test(before)) return;
@@ -166,11 +166,11 @@ export class TextSearch {
       this.completion = found.items.length > 0 ? found : undefined;
       this.live.app.changed();
     } catch {
-      // The text can be typed without it.
+      // Without completions the person can type the text.
     }
   }
 
-  /** Takes a hit that is sent while the search runs. */
+  /** Adds a hit that the daemon sends while the search runs. */
   hit(params: Record<string, unknown>): void {
     if (params.token !== this.token || this.abort?.signal.aborted) return;
     this.hits.push(params.hit as Hit);
@@ -178,7 +178,7 @@ export class TextSearch {
   }
 }
 
-/** The fault of a text that cannot be searched; undefined for other failures. */
+/** The fault of a text that cannot be parsed; undefined for other failures. */
 export function faultOf(error: unknown): Fault | undefined {
   if (!(error instanceof RpcError) || error.kind !== 'invalidParams') return undefined;
   const { field, reason, position } = error.details as Partial<
@@ -188,7 +188,7 @@ export function faultOf(error: unknown): Fault | undefined {
   return position === undefined ? { reason } : { reason, position };
 }
 
-/** A text with an item in the place of the word before the cursor, and the cursor behind it, in UTF-16 units. */
+/** The text with an item in place of the word before the cursor, and the cursor after the item, in UTF-16 units. */
 export function completed(
   text: string,
   { start, end }: Completion,
@@ -199,21 +199,21 @@ export function completed(
   return { text: before + chars.slice(end).join(''), cursor: before.length };
 }
 
-/** A text in three parts: before the word with the fault, that word, and behind it. */
+/** The text in three parts: before the faulty word, the word, and after it. */
 export function faultParts(
   text: string,
   { position }: Fault,
 ): [string, string, string] | undefined {
   if (position === undefined) return undefined;
   const chars = Array.from(text.trim());
-  // At the end something is missing: the last character is marked.
+  // If the fault is at the end, something is missing there, and the last character is marked.
   const from = Math.min(position, Math.max(0, chars.length - 1));
   const space = chars.findIndex((char, at) => at > from && /\s/u.test(char));
   const to = space < 0 ? chars.length : space;
   return [chars.slice(0, from).join(''), chars.slice(from, to).join(''), chars.slice(to).join('')];
 }
 
-/** A text with a known word in the place of one that no entry has. */
+/** The text with a known word in place of a word that no entry has. */
 export function withWord(text: string, word: string, near: string): string {
   const escaped = word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   return text.replace(new RegExp(escaped, 'iu'), () => near);

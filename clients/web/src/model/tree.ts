@@ -4,19 +4,19 @@ import { FILTERS, type Filter, type Row } from '../wire.ts';
 import { parseQuery, type Query } from '../text/query.ts';
 import type { Folds, Source, TreeView } from '../source/source.ts';
 
-/** A row that the pane shall bring into view. */
+/** A row that the pane must bring into view. */
 export interface Reveal {
   at: number;
   how: 'center' | 'nearest' | 'keep';
 }
 
-/** Rows that are read at once for the search for a message. */
+/** The number of rows in one request while it looks for a user message. */
 const AHEAD = 150;
 
 interface Seek {
   at: number;
   step: 1 | -1;
-  /** How many messages are passed before the one to stop at: a key may be pressed again while rows are read. */
+  /** The number of messages to pass before it stops, since a key may be pressed again while rows are read. */
   passed: number;
   none: () => void;
 }
@@ -31,16 +31,19 @@ export class Tree {
   folds: Folds = { all: false, expand: [], each: [] };
   /** Whether archived branches are shown. */
   archived = false;
-  /** Whether rows name the sessions that come from them. The first rows do not: the daemon reads its list for that. */
+  /**
+   * Whether rows name the sessions that come from them. At first they do not, since the daemon must read its list of
+   * sessions for this.
+   */
   private sessions = false;
   marks: string[] = [];
   reveal: Reveal | undefined;
   /** The share of the entries' bodies that the search has read, below 1; undefined if no search is running. */
   searching: number | undefined;
-  /** The search for a message of a person, in rows that may not be read yet. */
+  /** The running search for a user message. Its rows may not be read yet. */
   private seek: Seek | undefined;
   private generation = 0;
-  /** The entry to which the cursor moves when the rows are read. */
+  /** The entry to which the cursor moves when the rows have been read. */
   private destination: { id: string; how: Reveal['how'] } | undefined;
   private latest = Promise.resolve();
 
@@ -69,7 +72,7 @@ export class Tree {
       const view = await this.source.view(asked, this.destination?.id ?? this.cursorId);
       let goal: string | undefined;
       let at = -1;
-      // The user may move the cursor while the index is read.
+      // The user may have moved the cursor while the index was read.
       do {
         goal = this.destination?.id ?? this.cursorId;
         at = goal === undefined ? -1 : await view.indexOf(goal);
@@ -79,7 +82,7 @@ export class Tree {
       this.destination = undefined;
       this.view = view;
       const to = at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at;
-      // Its rows have other numbers.
+      // The new view has other row numbers.
       if (this.seek) this.seek.at = to + this.seek.step;
       this.setCursor(to, reveal);
       this.nameSessions();
@@ -93,7 +96,7 @@ export class Tree {
   private nameSessions(): void {
     if (this.sessions || this.source.kind === 'file') return;
     this.sessions = true;
-    // Whoever waits for the first rows does not wait for this.
+    // This must not delay code that waits for the first rows.
     setTimeout(() => void this.reload('keep'));
   }
 
@@ -162,7 +165,7 @@ export class Tree {
     else void this.reload('nearest');
   }
 
-  /** Opens the branches that are folded into a row. On another row, closes the branch that the row belongs to. */
+  /** Opens the branches that are folded into a row. On any other row, closes the branch of the row. */
   toggleFold(at = this.cursor): void {
     const row = this.view?.row(at);
     if (row?.folded) return this.open(row);
@@ -190,7 +193,7 @@ export class Tree {
     void this.reload('keep', head);
   }
 
-  /** Opens all branches; if they are open, folds those that the conversation has left. */
+  /** Opens all branches. If they are all open, folds the branches that were left. */
   toggleAll(): void {
     this.folds = { all: !this.folds.all, expand: [], each: [] };
     void this.reload('center');
@@ -206,7 +209,7 @@ export class Tree {
     return this.seek !== undefined;
   }
 
-  /** Moves to the next message of a person, or to the one before; `none` is called if there is none. */
+  /** Moves to the next user message, or to the previous one. Calls `none` if there is none. */
   movePrompt(step: 1 | -1, none: () => void): void {
     if (this.seek?.step === step) this.seek.passed++;
     else this.seek = { at: this.cursor + step, step, passed: 0, none };
@@ -214,7 +217,7 @@ export class Tree {
     this.changed();
   }
 
-  /** Looks for the message in the rows that are read, and reads the next ones. */
+  /** Searches the rows that are read for the message, and reads the next rows. */
   private seekOn(): void {
     const { seek, view } = this;
     if (!seek || !view) return;
@@ -231,7 +234,10 @@ export class Tree {
     seek.none();
   }
 
-  /** Closes the branch, or the list of branches, that begins at this row; else moves to the start of its branch. */
+  /**
+   * Closes the branch, or the list of branches, that begins at this row. On any other row, moves to the start of its
+   * branch.
+   */
   foldOrUp(): void {
     const row = this.row();
     if (!row) return;
@@ -252,7 +258,7 @@ export class Tree {
     this.move(0);
   }
 
-  /** Opens the row, or moves to the next start of a branch. */
+  /** Opens the row, or moves to the next row at which a branch begins. */
   unfoldOrDown(): void {
     const row = this.row();
     if (!row) return;
@@ -276,12 +282,12 @@ export class Tree {
   }
 }
 
-/** Whether a person wrote the message of a row. */
+/** Whether the row is a user message. */
 function isPrompt(row: Row): boolean {
   return row.role === 'user' && !row.folded && row.style !== 'dim';
 }
 
-/** Whether a branch begins with this row: then its guide lines end with `├─` or `└─`. */
+/** Whether a branch begins with this row. Its guides then end with `├─` or `└─`. */
 export function headsBranch(row: Row): boolean {
   return /[├└]─ ?$/u.test(row.prefix);
 }

@@ -13,7 +13,7 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Returns the JSON value of a chunk. */
+/** Decodes a chunk to a JSON value. */
 export async function decodeChunk(text: string): Promise<unknown> {
   const stream = new Blob([decodeBase64(text)]).stream();
   const inflated = stream.pipeThrough(new DecompressionStream('gzip'));
@@ -25,7 +25,7 @@ export interface Chunks {
   read(name: string): Promise<unknown>;
 }
 
-/** The chunks of the document that the script is in. Those of bodies may still have to be parsed. */
+/** The chunks of the document that contains the script. The chunks of bodies may not be parsed yet. */
 export class DocumentChunks implements Chunks {
   has(name: string): boolean {
     return document.getElementById(`c-${name}`) !== null;
@@ -38,7 +38,7 @@ export class DocumentChunks implements Chunks {
   }
 }
 
-/** The element with this id, as soon as the browser has parsed it. The rest of the file may take seconds more. */
+/** Waits until the browser has parsed the element with this id. The rest of the file may take seconds more. */
 function parsed(id: string): Promise<HTMLElement | null> {
   return new Promise((done) => {
     const look = (): void => {

@@ -3,7 +3,7 @@
 import type { Block, Comparison, ComparedBranch, Costs, Files, Stats, Tokens } from '../wire.ts';
 import type { FileRows } from './file-rows.ts';
 
-/** The element `stats` of a page file: totals, and usage and files by row. Older files have only `total`. */
+/** The element `stats` of a page file: totals, and the usage and files of each row. Older files have only `total`. */
 export interface FileStats {
   total: Stats;
   usage?: {
@@ -50,7 +50,7 @@ function filesOf(stats: FileStats, path: ReadonlySet<number>): Files {
   return { readFiles: read.sort(), modifiedFiles: [...modified].sort() };
 }
 
-/** Pauses longer than this do not count as time spent. */
+/** A longer pause between entries does not count as time spent, in milliseconds. */
 const PAUSE = 10 * 60_000;
 
 export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats {
@@ -71,7 +71,7 @@ export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats
   return { messages: Object.fromEntries(messages), activeMs, ...usageOf(rows, stats, path) };
 }
 
-/** The index of each row in the arrays of `usage`; −1 if the row used no model. */
+/** For each row, its index in the arrays of `usage`; −1 if the row used no model. */
 const usageIndexes = new WeakMap<FileStats, Int32Array>();
 
 function usageIndexesOf(stats: FileStats, usage: { rows: number[] }, count: number): Int32Array {
@@ -108,13 +108,13 @@ function usageOf(
     cost += recorded;
     if (recorded > 0) costs.recorded = (costs.recorded ?? 0) + recorded;
     else if (estimated !== null) costs.estimated = (costs.estimated ?? 0) + estimated;
-    // A row without tokens and cost is not in the arrays.
+    // A row without tokens and without cost is not in the arrays.
     else costs.unknownAnswers++;
   }
   return usage.estimated ? { tokens, cost, costs } : { tokens, cost };
 }
 
-/** Returns the files that tool calls change: the path of each diff in a call, else the call's argument. */
+/** The files that tool calls change: the path of each diff in a call, or the call's argument if it has no diff. */
 export function changedFiles(blocks: Block[]): string[] {
   const names = new Set<string>();
   for (const block of blocks) {

@@ -12,10 +12,10 @@ import {
   type ViewQuery,
 } from './source.ts';
 
-/** Types of entries that are not steps: they make no branch (semantics.md, "The terms"). */
+/** The types of entries that are not steps, so that they make no branch (semantics.md, "The terms"). */
 const BOOKKEEPING: ReadonlySet<string> = new Set(['label', 'session_info', 'custom', 'usage']);
 
-/** A row as the file has it. */
+/** A row in the format of the file. */
 export interface FileRow extends Partial<
   Omit<Row, 'depth' | 'indent' | 'prefix' | 'childCount' | 'isBranchPoint'>
 > {
@@ -26,12 +26,12 @@ export interface FileRow extends Partial<
   body: number;
 }
 
-/** All rows of the file, as far as they are read. */
+/** The rows of the file that have been read. */
 export class FileRows {
   readonly rows: (FileRow | undefined)[];
   readonly numbers = new Map<string, number>();
   private readonly texts: (string | undefined)[];
-  /** Milliseconds; NaN for those that were not read, and those without a time. */
+  /** The times of rows in milliseconds; NaN for a row that was not read or has no time. */
   private readonly times: Float64Array;
 
   constructor(readonly count: number) {
@@ -54,7 +54,7 @@ export class FileRows {
     return (this.times[at] = Date.parse(this.rows[at]?.timestamp ?? ''));
   }
 
-  /** The folded text of a row, for searching. */
+  /** The folded text of a row, in which a query searches. */
   text(at: number): string {
     const known = this.texts[at];
     if (known !== undefined) return known;
@@ -64,13 +64,13 @@ export class FileRows {
     return (this.texts[at] = fold(words.join('\n')));
   }
 
-  /** Whether a query finds a row. */
+  /** Whether a query matches a row. */
   finds(query: Query, at: number): boolean {
     if (query.pattern) return query.pattern.test(this.rows[at]?.preview ?? '');
     return matches(query, this.text(at));
   }
 
-  /** Folds the texts of rows ahead of the first search. */
+  /** Prepares the texts of rows, so that the first search is fast. */
   prepare(from: number, to: number): void {
     for (let at = from; at < to; at++) this.text(at);
   }
@@ -84,10 +84,10 @@ export class FileRows {
     return path.reverse();
   }
 
-  /** Branches by their tips, named as `list_branches` names them (protocol.md §3.8). Every row has been read. */
+  /** The branches by their tips, with the names of `list_branches` (protocol.md §3.8). All rows must have been read. */
   branches(): BranchRow[] {
     const isStep = (at: number) => !BOOKKEEPING.has(this.rows[at]?.type ?? '');
-    // A parent comes before its children.
+    // A parent comes before its children in the file.
     const above: number[] = [];
     const below = new Array<number>(this.count).fill(0);
     for (let at = 0; at < this.count; at++) {
@@ -111,13 +111,13 @@ export class FileRows {
   }
 }
 
-/** The words of a person in a message; a dim one is of a tool. */
+/** The text of a user message. A dim message was written by a tool, and has none. */
 function prompt(row: FileRow | undefined): string | undefined {
   if (row?.type !== 'message' || row.role !== 'user' || row.style !== undefined) return undefined;
   return row.preview.replaceAll('[image]', '').trim() === '' ? undefined : row.preview;
 }
 
-/** Returns the rows of a view that a query finds, as a list without guides. */
+/** The rows of a view that match a query, as a list without guides. */
 export function searchView(
   view: FileView,
   rows: FileRows,
@@ -136,7 +136,7 @@ export function searchView(
   };
 }
 
-/** For each row its visible parent, and how many visible children it has. */
+/** For each row, its visible parent and its number of visible children. */
 interface Family {
   children: Uint32Array;
   parents: Int32Array;
@@ -162,7 +162,10 @@ function familyOf(view: FileView, count: number): Family {
   return family;
 }
 
-/** The branches of a row that are named, their user messages that are looked at, and the characters of names and lines. */
+/**
+ * The most named branches of a row, the most user messages that are read for a name, and the most characters of a
+ * name and of a line.
+ */
 const [NAMED, PROMPTS, NAME, LINE] = [8, 4, 40, 200];
 
 function openedBy({ expand, each }: Line): Pick<Row, 'opened'> {
@@ -174,7 +177,7 @@ function shorten(text: string, most: number): string {
   return chars.length > most ? `${chars.slice(0, most - 1).join('')}…` : text;
 }
 
-/** The most rows that a tree keeps. */
+/** The most rows for which a tree keeps objects. */
 const MADE = 5000;
 
 export class FileTree implements TreeView {
@@ -238,7 +241,7 @@ export class FileTree implements TreeView {
         ...(label !== undefined && { label }),
         ...(opened && { opened }),
       };
-      // Names whose rows are not read yet come later.
+      // If its text needs rows that are not read yet, the row is made later.
       if (preview !== undefined) this.made.set(at, folded);
       return preview === undefined ? undefined : folded;
     }
@@ -250,7 +253,7 @@ export class FileTree implements TreeView {
     return 'lines' in this.view ? (this.view as LeftView) : undefined;
   }
 
-  /** The line of folded branches, as the daemon writes it; undefined while a row of it is not read. */
+  /** The text of folded branches, the same as the daemon's; undefined if a needed row is not read yet. */
   private lineText(line: Line): string | undefined {
     const { heads = [], branches = 1, entries = 1 } = line;
     const names = heads.slice(0, NAMED).map((head) => this.branchName(head));
@@ -264,7 +267,7 @@ export class FileTree implements TreeView {
     return shorten(parts.join(' · '), LINE);
   }
 
-  /** The name that was given to a branch, else the first words of a person in it, else the preview of its first entry. */
+  /** The name of a branch: the given name, or its first user message, or the preview of its first entry. */
   private branchName(head: number): string | undefined {
     const { whole, sizes } = this.left ?? { whole: this.view, sizes: new Uint32Array() };
     const given = this.rows.rows[whole.rows[head] ?? -1]?.branchName;
@@ -327,7 +330,7 @@ export class FileTree implements TreeView {
   }
 }
 
-/** The index of a number in an ascending array, or −1. */
+/** The index of a number in an ascending array; −1 if it is missing. */
 export function findSorted(numbers: readonly number[], wanted: number): number {
   let [low, high] = [0, numbers.length - 1];
   while (low <= high) {

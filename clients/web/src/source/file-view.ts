@@ -1,6 +1,6 @@
-/** What a filter shows of a page file, whole and with the left branches folded. */
+/** The rows of a page file that a filter shows, with all branches, and with the left branches folded. */
 
-/** The rows that a filter shows, in parallel arrays. */
+/** The rows that a filter shows. The arrays have one element for each row. */
 export interface FileView {
   hidden: number;
   rows: number[];
@@ -10,9 +10,9 @@ export interface FileView {
   prefixes: string[];
 }
 
-/** The branches that a row of a view stands for, or why it is not folded. */
+/** The branches that a folded row stands for, or why a row is not folded. */
 export interface Line {
-  /** The first rows of the folded branches, in the view that was folded. */
+  /** The first rows of the folded branches, as indexes in the unfolded view. */
   heads?: number[];
   branches?: number;
   entries?: number;
@@ -22,9 +22,9 @@ export interface Line {
 
 export interface LeftView extends FileView {
   lines: ReadonlyMap<number, Line>;
-  /** By the number of a row that is shown or folded, its index in this view. */
+  /** The index in this view of each row of the unfolded view that is shown or folded. */
   places: ReadonlyMap<number, number>;
-  /** The view that was folded, and how many rows each branch has in it. */
+  /** The unfolded view, and the number of rows of each branch in it. */
   whole: FileView;
   sizes: Uint32Array;
 }

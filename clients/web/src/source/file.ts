@@ -1,4 +1,4 @@
-/** A session in the file that the page is part of (FORMAT.md). */
+/** The session in the file that contains the page (FORMAT.md). */
 
 import type { Comparison, Filter, Row, Stats } from '../wire.ts';
 import type { Query } from '../text/query.ts';
@@ -42,16 +42,18 @@ interface Meta {
   redactions: { kind: string; count: number; entryIds?: string[] }[];
 }
 
-/** Entries of a compared branch in which changed files are looked for, if the file does not list them. */
+/**
+ * If the file does not list the changed files, they are searched for in this number of entries of a compared branch.
+ */
 const FILES_FROM = 2000;
 
-/** How many entries of a path are read before it is shown. */
+/** The number of entries of a path that are read before it is shown. */
 const SHOWN_FIRST = 60;
 
-/** How many entries a path keeps. */
+/** The most entries that a path keeps in memory. */
 const ENTRIES_KEPT = 2000;
 
-/** How many chunks of bodies stay in memory once they were shown. */
+/** The most chunks of bodies that stay in memory. */
 const BODIES_KEPT = 64;
 
 export class FileSource implements Source {
@@ -82,7 +84,7 @@ export class FileSource implements Source {
     this.rows = new FileRows(meta.rowCount);
   }
 
-  /** Reads only what the first screen needs; `prefetch` reads the rest. */
+  /** Reads only the parts for the first screen. `prefetch` reads the rest. */
   static async open(store: Chunks, observer: Observer): Promise<FileSource> {
     const meta = (await store.read('meta')) as Meta;
     if (meta.format !== 1) {
@@ -102,7 +104,7 @@ export class FileSource implements Source {
     return this.meta.leafId ?? undefined;
   }
 
-  /** Reads all rows, and prepares the search in them, in short steps. */
+  /** Reads all rows in short steps, and prepares the search in them. */
   async prefetch(): Promise<void> {
     for (let chunk = 0; chunk < this.meta.rowChunks; chunk++) {
       await idle();
@@ -135,7 +137,7 @@ export class FileSource implements Source {
     if (!this.rows.numbers.has(id)) await this.allRows();
     const last = this.rows.numbers.get(id);
     if (last === undefined) return undefined;
-    // The depths of all rows say which ones are above it, so that only those in view have to be read.
+    // The depths of all rows show which rows are above an entry, so that only the rows in view must be read.
     this.parents ??= parentsOf((await this.fileView('all')).depth);
     const path: number[] = [];
     for (let at = last; at >= 0; at = this.parents[at] ?? -1) path.push(at);
@@ -174,7 +176,7 @@ export class FileSource implements Source {
     const stats = await this.fileStats();
     if (leafId === undefined) return stats.total;
     await this.allRows();
-    // Many branches are counted one after another: the page draws in between.
+    // Many branches are counted one after another, and the page can draw in between.
     await pause();
     const at = this.rows.numbers.get(leafId);
     return at === undefined ? undefined : sumRows(this.rows, stats, this.rows.path(at));
@@ -186,14 +188,14 @@ export class FileSource implements Source {
     return tips.sort((x, y) => Number(y.isActive) - Number(x.isActive));
   }
 
-  // Bodies are searched in the background; each query has the rows that were found in them.
+  // Bodies are searched in the background. This has, for each query, the rows whose bodies match.
   private readonly deepHits = new Map<string, Set<number>>();
 
   private deep(query: Query): ReadonlySet<number> {
     return this.deepHits.get(query.text) ?? new Set();
   }
 
-  /** Searches the bodies, calls `progress` with the share that is read, and stops when it returns false. */
+  /** Searches the bodies. Calls `progress` with the share that was read, and stops if it returns false. */
   async searchBodies(
     query: Query,
     progress: (share: number, news: boolean) => boolean,
@@ -257,7 +259,7 @@ export class FileSource implements Source {
   private bodiesOf(chunk: number): Promise<Map<string, Rendered>> {
     const known = this.bodies.get(chunk);
     if (known) {
-      // The map keeps the chunks in the order of their use.
+      // Deleting and setting moves the chunk to the end of the map, which is ordered by last use.
       this.bodies.delete(chunk);
       this.bodies.set(chunk, known);
       return known;
@@ -280,7 +282,7 @@ export class FileSource implements Source {
 
 class FilePath implements Path {
   readonly length: number;
-  /** The rows that were read, so that an entry stays the same object. */
+  /** The objects of rows that were read, so that an entry is always the same object. */
   private readonly made = new Map<number, Row>();
 
   constructor(
@@ -319,7 +321,7 @@ class FilePath implements Path {
     void this.load(from, to);
   }
 
-  /** Reads the rows from index `from` to `to` of the path. */
+  /** Reads the rows of the path from index `from` to `to`. */
   async load(from: number, to: number): Promise<void> {
     const missing = this.path.slice(Math.max(0, from), to).filter((row) => !this.rows.rows[row]);
     await Promise.all(missing.map((row) => this.loadRow(row)));
@@ -330,7 +332,7 @@ class FilePath implements Path {
   }
 }
 
-/** For each row the number of its parent, −1 for a root, by the depths of rows in pre-order. */
+/** For each row the number of its parent, −1 for a root. Computed from the depths of rows in pre-order. */
 export function parentsOf(depths: readonly number[]): Int32Array {
   const parents = new Int32Array(depths.length);
   const open: number[] = [];

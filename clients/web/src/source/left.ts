@@ -1,6 +1,6 @@
 /**
- * Folds the branches that were left, as the daemon does (protocol.md §6.8): what is on the way to the leaf stands flat,
- * and each fork has one row for the branches that were left there.
+ * Folds the branches that were left, in the same way as the daemon (protocol.md §6.8): the path to the leaf is not
+ * indented, and each fork has one row for the branches that were left there.
  */
 
 import type { FileRows } from './file-rows.ts';
@@ -16,7 +16,7 @@ interface Next {
   line?: Line;
 }
 
-/** Folds a view whose order is `active-first`; `leaf` is the number of the leaf's row, or −1. */
+/** Folds a view whose order is `active-first`. `leaf` is the number of the leaf's row, or −1. */
 export function leftView(view: FileView, leaf: number, rows: FileRows, folds: Folds): LeftView {
   const tree = treeOf(view);
   const active = activeOf(view, tree.parents, leaf);
@@ -85,7 +85,7 @@ export class Guides {
 
 interface Shape {
   parents: Int32Array;
-  /** By row, −1 for the roots. */
+  /** The children of each row; −1 has the roots. */
   children: Map<number, number[]>;
   sizes: Uint32Array;
 }
@@ -122,9 +122,9 @@ export function activeOf(view: FileView, parents: Int32Array, leaf: number): Set
 }
 
 interface Asked {
-  /** Rows that hold an entry of `expand`, with these. */
+  /** The rows whose branch contains an entry of `expand`, each with the ids of these entries. */
   open: Map<number, string[]>;
-  /** Forks whose branches have one row each, −1 for the roots, with the ids that ask for it. */
+  /** The forks whose branches have one row each (−1 for the roots), with the ids that request this. */
   each: Map<number, string[]>;
 }
 
@@ -146,7 +146,7 @@ function askedOf(view: FileView, parents: Int32Array, rows: FileRows, folds: Fol
   return asked;
 }
 
-/** The rows for the branches that were left at a fork. */
+/** The rows that stand for the branches that were left at a fork. */
 function linesOf(
   left: number[],
   fork: number,

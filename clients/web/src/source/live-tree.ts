@@ -1,19 +1,19 @@
-/** The rows of a tree that a daemon draws, page by page. */
+/** The rows of a tree that a daemon draws. They are read in pages. */
 
 import type { Row } from '../wire.ts';
 import { wireQuery } from '../text/query.ts';
 import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } from './source.ts';
 
-/** Rows of a page. */
+/** The number of rows in a page. */
 const PAGE = 200;
 
-/** Rows of a page of the overview: reading one takes less time than a frame. */
+/** The number of rows in a page of the overview. Reading such a page takes less time than a frame. */
 const OVERVIEW_PAGE = 1000;
 
-/** Larger trees have no overview: reading all their rows would take too long. */
+/** A tree with more rows has no overview, since reading all rows would take too long. */
 const OVERVIEW_MOST = 300_000;
 
-/** Nor have more hits. */
+/** A search with more hits has no overview either. */
 const OVERVIEW_HITS = 5000;
 
 export interface TreePage {
@@ -26,7 +26,7 @@ export interface TreePage {
   revision: string;
 }
 
-/** Overviews that were drawn, by the selection of their rows, for as long as the tree is the same. */
+/** The drawn overviews, by the params that select their rows. They are valid as long as the tree does not change. */
 export class Overviews {
   private readonly drawn = new Map<string, { revision: string; overview: Overview }>();
 
@@ -35,7 +35,7 @@ export class Overviews {
     return found?.revision === revision ? found.overview : undefined;
   }
 
-  /** Keeps those of the five filters, and no queries. */
+  /** Keeps an overview. Only a few fit: those of the five filters, without queries. */
   set(selected: string, revision: string, overview: Overview): void {
     if (this.drawn.size > 8) this.drawn.clear();
     this.drawn.set(selected, { revision, overview });
@@ -91,7 +91,7 @@ export class LiveTree implements TreeView {
       this.drawing = true;
       return;
     }
-    // The overview before is nearly right, and better than none.
+    // The previous overview is nearly right, and better than none.
     if (
       before?.drawn &&
       before.query.filter === query.filter &&
@@ -105,7 +105,7 @@ export class LiveTree implements TreeView {
     return JSON.stringify(this.overviewSelection());
   }
 
-  /** An overview shows no sessions. */
+  /** The params for an overview, which shows no sessions. */
   private overviewSelection(): object {
     return selection({ ...this.query, sessions: false });
   }
@@ -131,7 +131,7 @@ export class LiveTree implements TreeView {
     }
   }
 
-  /** Whether those rows of a page are loaded. */
+  /** Whether these rows of a page are loaded. */
   private areLoaded(first: number, last: number, page: number): boolean {
     const end = Math.min(last + 1, (page + 1) * PAGE);
     for (let at = Math.max(first, page * PAGE); at < end; at++) if (!this.rows[at]) return false;

@@ -1,4 +1,4 @@
-/** A session of a daemon. */
+/** A session that a daemon has open. */
 
 import type { Comparison, Row, Stats, Usage, UsageBy } from '../wire.ts';
 import type { CallOptions, Link } from './rpc.ts';
@@ -26,10 +26,10 @@ export interface WireSession {
   readOnly: boolean;
 }
 
-/** Rows that are read at once around an entry of a path. */
+/** The number of rows around an entry of a path that are read at once. */
 const PATH_PAGE = 400;
 
-/** Rows that are read around its end: those that are shown first come sooner. */
+/** The number of rows that are read at the end of a path. It is smaller, since these rows are shown first. */
 const PATH_END = 160;
 
 export class LiveSource implements Source {
@@ -38,11 +38,11 @@ export class LiveSource implements Source {
   private leaf: string | null;
   private last: LiveTree | undefined;
   private readonly overviews = new Overviews();
-  /** Cancels the view that is being read. */
+  /** Cancels the request for the view that is being read. */
   private asking: AbortController | undefined;
-  /** The row of an entry whose path has been asked for before it is shown. */
+  /** The row of an entry whose path is requested before it is shown. */
   private begun: { id: string; row: Promise<Row | undefined> } | undefined;
-  /** Rows of the filter `all` by their ids, for paths. */
+  /** Rows of the filter `all` by their ids. Paths consist of these rows. */
   readonly rows = new Map<string, Row>();
 
   constructor(
@@ -54,13 +54,13 @@ export class LiveSource implements Source {
     this.leaf = described.leafId;
   }
 
-  /** Takes a change of the name, or the first message of a new session. */
+  /** Stores a new name, or the first message of a new session. */
   retitle(news: Partial<Pick<WireSession, 'name' | 'firstMessage'>>): void {
     this.described = { ...this.described, ...news };
     this.session = infoOf(this.described);
   }
 
-  /** Takes what the daemon says about the session after a new connection. */
+  /** Stores the daemon's description of the session after a new connection. */
   update(session: WireSession): void {
     this.described = session;
     this.session = infoOf(session);
@@ -88,7 +88,7 @@ export class LiveSource implements Source {
   };
 
   async view(query: ViewQuery, around?: string): Promise<TreeView> {
-    // Somebody who types wants the last view only.
+    // While a person types, only the last view is needed.
     this.asking?.abort();
     const { signal } = (this.asking = new AbortController());
     const place = around === undefined ? {} : { around };
@@ -113,7 +113,7 @@ export class LiveSource implements Source {
     return tree;
   }
 
-  /** Begins to read the path to an entry, which is shown next. */
+  /** Begins to read the path to the entry that is shown next. */
   beginPath(id: string): void {
     const row = this.readAround(id, PATH_END);
     // A caller that needs the path reads it again.
@@ -127,12 +127,12 @@ export class LiveSource implements Source {
     const row = this.rows.get(id) ?? (await begun) ?? (await this.readAround(id, PATH_END));
     if (!row) return undefined;
     const path = new LivePath(id, row, this, this.observer);
-    // The end of the path is what is shown first.
+    // The end of the path is shown first.
     await path.fill(Math.max(0, path.length - 60));
     return path;
   }
 
-  /** Reads rows around an entry, and returns its row. */
+  /** Reads rows around an entry, and returns the row of the entry. */
   async readAround(id: string, limit = PATH_PAGE): Promise<Row | undefined> {
     const params = { filter: 'all', order: 'active-first', around: id, limit };
     const page = await this.read(params);
@@ -193,7 +193,7 @@ class LivePath implements Path {
   readonly length: number;
   private readonly rows: (Row | undefined)[];
   private readonly places = new Map<string, number>();
-  /** The lowest index that is filled. */
+  /** The lowest index whose entry is read. */
   private filled: number;
   private filling: Promise<void> | undefined;
 
@@ -235,7 +235,7 @@ class LivePath implements Path {
     );
   }
 
-  /** Walks up from the end, because only an entry names its parent. */
+  /** Reads upwards from the end, because only an entry names its parent. */
   async fill(to: number): Promise<void> {
     while (this.filled > to) {
       const parent = this.rows[this.filled]?.parentId;

@@ -1,4 +1,4 @@
-/** JSON-RPC over a WebSocket that comes back by itself. */
+/** JSON-RPC over a WebSocket that connects again by itself. */
 
 export class RpcError extends Error {
   constructor(
@@ -13,9 +13,9 @@ export class RpcError extends Error {
 export type LinkState = 'connecting' | 'open' | 'lost' | 'refused';
 
 export interface LinkObserver {
-  /** The handshake is sent: requests may follow before its answer. */
+  /** The handshake was sent. Requests may be sent before its answer. */
   introduced(): void;
-  /** A connection is there, after its handshake. */
+  /** A new connection has completed its handshake. */
   opened(): void;
   stateChanged(): void;
   notified(method: string, params: Record<string, unknown>): void;
@@ -36,11 +36,11 @@ interface Message {
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** Receives the id of the request, which names its progress. */
+  /** Called with the id of the request, which also names its progress. */
   token?: (id: number) => void;
 }
 
-/** The longest wait between two attempts to connect, in milliseconds. */
+/** The longest pause between two attempts to connect, in milliseconds. */
 const LONGEST_WAIT = 5000;
 
 interface InitializeResult {
@@ -49,11 +49,11 @@ interface InitializeResult {
 
 export class Link {
   state: LinkState = 'connecting';
-  /** When the next attempt is made, in milliseconds of the clock. */
+  /** The time of the next attempt, in milliseconds of the clock. */
   nextAttempt: number | undefined;
-  /** Whether to be asked before moves, compactions and forks. */
+  /** Whether this page is asked before moves, compactions and forks. */
   answers = false;
-  /** Whether the daemon writes summaries. */
+  /** Whether the daemon can write summaries. */
   summarizes = true;
   private socket: WebSocket | undefined;
   private calls = new Map<number, Call>();
@@ -103,7 +103,7 @@ export class Link {
       this.observer.introduced();
       this.summarizes = (await answered).capabilities.summarizer !== null;
     } catch {
-      // The end of the connection says more.
+      // The error about the end of the connection says more.
       return;
     }
     this.attempts = 0;

@@ -1,12 +1,12 @@
-/** Where the page gets a session from: the file that it is part of, or a daemon. */
+/** The source of a session: the file that contains the page, or a daemon. */
 
 import type { Block, Comparison, Filter, Row, Stats, Usage, UsageBy } from '../wire.ts';
 import type { Query } from '../text/query.ts';
 
-/** A session, for the head of the page. */
+/** The members of a session that the head of the page shows. */
 export interface SessionInfo {
   sessionId: string;
-  /** Its file, where the daemon runs. */
+  /** The path of its file on the machine of the daemon. */
   path?: string;
   title: string;
   cwd?: string;
@@ -15,17 +15,17 @@ export interface SessionInfo {
   readOnly: boolean;
 }
 
-/** The branches that were left: which of them are not one row (protocol.md §6.8). */
+/** The branches that are not folded into one row (protocol.md §6.8). */
 export interface Folds {
   /** Whether all branches are open. */
   all: boolean;
-  /** The branches that hold these entries are open. */
+  /** The branches that contain these entries are open. */
   expand: readonly string[];
   /** The branches at the forks of these rows have one row each. */
   each: readonly string[];
 }
 
-/** The part of the tree to show. */
+/** The part of the tree that is shown. */
 export interface ViewQuery {
   filter: Filter;
   query: Query | undefined;
@@ -36,28 +36,28 @@ export interface ViewQuery {
   sessions?: boolean;
 }
 
-/** One number a row, for the minimap. */
+/** One number for each row, for the minimap. */
 export interface Overview {
-  /** How far a row is indented; 65535 where it is not known yet. */
+  /** The indent of each row; 65535 if it is not known yet. */
   indent: Uint16Array;
-  /** Bits of `MARK`. */
+  /** The marks of each row, as bits of `MARK`. */
   marks: Uint8Array;
 }
 
 export const MARK = { active: 1, label: 2, leaf: 4, user: 8 } as const;
 
-/** The rows of a tree, of which only some may be loaded. */
+/** The rows of a tree. Only some may be loaded. */
 export interface TreeView {
   readonly query: ViewQuery;
   readonly total: number;
   readonly hidden: number;
-  /** The archived branches, shown or not; a file shows them all. */
+  /** The number of archived branches, shown or not. Absent for a file, which always shows them. */
   readonly archivedBranches?: number;
-  /** The row, or undefined while it is not loaded. */
+  /** The row; undefined until it is loaded. */
   row(at: number): Row | undefined;
-  /** Loads rows; `changed` of the source's observer follows if there are new ones. */
+  /** Loads rows. If there are new ones, the source then calls `changed` of its observer. */
   want(from: number, to: number): void;
-  /** The row of an entry, or of its nearest visible ancestor; −1 if there is none. */
+  /** The index of the row of an entry, or of its nearest visible ancestor; −1 if there is none. */
   indexOf(id: string): Promise<number>;
   overview(): Overview | undefined;
 }
@@ -68,12 +68,12 @@ export interface Path {
   readonly length: number;
   entry(at: number): Row | undefined;
   want(from: number, to: number): void;
-  /** The index of an entry in this path, or −1. Entries that are not loaded are not found. */
+  /** The index of an entry in this path; −1 if it is not in the path or not loaded. */
   indexOf(id: string): number;
 }
 
 export interface Observer {
-  /** Rows or entries have been loaded: draw again. */
+  /** Rows or entries were loaded, so the page must be drawn again. */
   loaded(): void;
 }
 
@@ -85,14 +85,14 @@ export interface Source {
   leafId(): string | undefined;
   view(query: ViewQuery, around?: string): Promise<TreeView>;
   path(id: string): Promise<Path | undefined>;
-  /** Entries as blocks. Those that are missing are left out. */
+  /** Returns entries as blocks. Missing entries are left out. */
   render(ids: string[]): Promise<Rendered[]>;
   compare(a: string, b: string): Promise<Comparison>;
-  /** Statistics of the session, or of the branch that ends with an entry. */
+  /** The statistics of the session, or of the branch that ends with an entry. */
   stats(leafId?: string): Promise<Stats | undefined>;
-  /** What all sessions have used; only a daemon knows it. */
+  /** The usage of all sessions. Only a daemon has it. */
   usage?(by: UsageBy): Promise<Usage>;
-  /** Tips of branches, the active one first. */
+  /** The branches by their tips, the active one first. */
   branches(): Promise<BranchRow[]>;
 }
 
@@ -109,7 +109,7 @@ export interface Rendered {
 
 export interface BranchRow {
   tipId: string;
-  /** The label, else what a person said first after the fork, else the preview of the tip (protocol.md §3.8). */
+  /** The label, or the first user message after the fork, or the preview of the tip (protocol.md §3.8). */
   name: string;
   label?: string;
   isActive: boolean;

@@ -1,4 +1,4 @@
-/** Heights of items in a column, most of them estimated: a Fenwick tree over their pixels. */
+/** The heights of items in a column, most of them estimated. They are pixels in a Fenwick tree. */
 
 export class Heights {
   private readonly sums: Float64Array;
@@ -27,7 +27,7 @@ export class Heights {
     return this.measured[at] === 1;
   }
 
-  /** Sets the height of an item, and returns by how much it has changed. */
+  /** Sets the height of an item, and returns the change of its height. */
   set(at: number, height: number): number {
     if (at < 0 || at >= this.count) return 0;
     const change = height - this.height(at);
@@ -40,7 +40,7 @@ export class Heights {
     return change;
   }
 
-  /** The pixels above an item. */
+  /** The height of all items above an item. */
   offset(at: number): number {
     let sum = 0;
     for (let node = Math.min(at, this.count); node > 0; node -= node & -node) {
@@ -53,7 +53,7 @@ export class Heights {
     return this.offset(this.count);
   }
 
-  /** The item at a pixel; the last one below all. */
+  /** The item at a vertical position. Below all items it is the last one. */
   at(y: number): number {
     let at = 0;
     let rest = y;

@@ -1,4 +1,4 @@
-/** Colours code. highlight.js makes the tokens; this builds nodes of them, so that no text becomes markup. */
+/** Colours code. highlight.js makes tokens, and this module makes nodes from them, so that no text becomes markup. */
 
 import hljs from 'highlight.js/lib/core';
 import type { LanguageFn } from 'highlight.js';
@@ -66,7 +66,7 @@ const LANGUAGES: Record<string, LanguageFn> = {
   yaml,
 };
 
-/** Longer code stays without colours: a reader would wait for them. */
+/** Longer code is not coloured, since a reader would have to wait. */
 export const LONGEST = 100_000;
 
 export interface Token {
@@ -88,7 +88,7 @@ function prepare(): void {
   hljs.registerAliases('vue', { languageName: 'xml' });
 }
 
-/** Returns the tokens of code, or undefined if its language is not known. */
+/** The tokens of code; undefined if the language is not known. */
 export function tokens(text: string, language: string): Token | undefined {
   prepare();
   if (text.length > LONGEST || !hljs.getLanguage(language)) return undefined;
@@ -96,7 +96,7 @@ export function tokens(text: string, language: string): Token | undefined {
   return (result as unknown as Result)._emitter.rootNode;
 }
 
-/** Builds nodes of tokens. Names of classes come from the grammars, never from the text. */
+/** Makes nodes from tokens. The names of classes come from the grammars, never from the text. */
 export function build(token: Token, into: Node): void {
   for (const child of token.children) {
     if (typeof child === 'string') {
@@ -122,7 +122,7 @@ function colour(element: Element, language: string): void {
   element.replaceChildren(fragment);
 }
 
-/** Colours the text of an element once it comes into view. */
+/** Colours the text of an element when it comes into view. */
 export function colourWhenSeen(element: Element, language: string): void {
   seen ??= new IntersectionObserver(
     (entries) => {

@@ -1,6 +1,6 @@
 /**
- * The single place where text becomes markup. The daemon's writer makes the HTML, of a few elements and attributes.
- * The page reads it again before it trusts it: a string with anything else in it is shown as text.
+ * The only module that turns text into markup. The daemon makes the HTML, with a few elements and attributes. The
+ * page parses it before it is used: a string with any other markup is shown as text.
  */
 
 const PLAIN = new Set(
@@ -14,7 +14,7 @@ const TEXT = /[^<]+/y;
 const ATTRIBUTE = / ([a-z]+)="([^"<>]*)"/g;
 const LINK = /^(?:https?:\/\/|mailto:)[^\u0000-\u0020\u007f]*$/i;
 
-/** Whether a string is HTML as the daemon's writer makes it. */
+/** Whether a string is HTML that the daemon can have made. */
 export function isWriterHtml(html: string): boolean {
   let at = 0;
   while (at < html.length) {
@@ -59,7 +59,7 @@ function isWriterAttribute(tag: string, name: string, value: string): boolean {
 
 const NAMED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Decodes the few entities that the writer uses; any other makes an address invalid. */
+/** Decodes the few entities that the daemon uses. Any other entity makes an address invalid. */
 export function decodeEntities(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));?/gi, (_, dec, hex, name) => {
     const named = Object.hasOwn(NAMED, String(name)) ? NAMED[String(name)] : undefined;
@@ -69,7 +69,7 @@ export function decodeEntities(text: string): string {
   });
 }
 
-/** The text of writer's HTML, for searching and copying. */
+/** The text of the daemon's HTML, for searching and copying. */
 export function textOf(html: string): string {
   return decodeEntities(html.replace(/<[^>]*>/g, ' '));
 }
@@ -96,7 +96,7 @@ function trusted(): Trusted {
   return (policy = factory ? factory.createPolicy('treelined', rules) : rules);
 }
 
-/** Fills an element with the daemon's HTML, or with the string as text if it is none. */
+/** Fills an element with the daemon's HTML, or shows the string as text if it is not such HTML. */
 export function setMarkup(element: Element, html: string): void {
   if (!isWriterHtml(html)) {
     element.textContent = html;

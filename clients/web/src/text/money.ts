@@ -1,8 +1,8 @@
-/** Costs as a person reads them. */
+/** Formats costs for people. */
 
 import type { Costs } from '../wire.ts';
 
-/** Stands where there is nothing to say. */
+/** Is shown if the cost is not known. */
 export const UNKNOWN = '–';
 
 /** `1.40`, `~1.40` if a part is estimated, `1.40 + ?` if a part is unknown. */

@@ -2,7 +2,7 @@
 
 export interface Query {
   text: string;
-  /** Folded words of which all must occur, or a pattern. */
+  /** Folded words that must all occur, or a pattern. */
   words: string[];
   pattern: RegExp | undefined;
   error: string | undefined;
@@ -34,18 +34,18 @@ export function parseQuery(text: string): Query | undefined {
   return { text: trimmed, words, pattern: undefined, error: undefined };
 }
 
-/** The mode and the text of `get_tree` and `search`. */
+/** The `query` and `mode` of `get_tree` and `search`. */
 export function wireQuery(query: Query): { query: string; mode: 'words' | 'regex' } {
   if (query.pattern) return { query: query.pattern.source, mode: 'regex' };
   return { query: query.text, mode: 'words' };
 }
 
-/** Whether a folded text has all words of a query. */
+/** Whether a folded text contains all words of a query. */
 export function matches(query: Query, folded: string): boolean {
   return !query.error && query.words.every((word) => folded.includes(word));
 }
 
-/** The ranges where a query occurs in a text: `[start, end)` in UTF-16 units, ascending, at most `limit`. */
+/** The ranges in a text that match a query: `[start, end)` in UTF-16 units, ascending, at most `limit`. */
 export function marksOf(query: Query | undefined, text: string, limit = 200): [number, number][] {
   if (!query || query.error) return [];
   const found: [number, number][] = [];

@@ -1,4 +1,4 @@
-/** Times for people. Times of sessions are texts that may be anything. */
+/** Formats times for people. The times of sessions may be any text. */
 
 export function parseTime(text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
@@ -10,7 +10,7 @@ function two(number: number): string {
   return String(number).padStart(2, '0');
 }
 
-/** `14:05`, with the date if it is another day than `previous`. Local time. */
+/** The local time `14:05`, with the date if the day differs from the day of `previous`. */
 export function clock(text: string | undefined, previous?: string): string {
   const time = parseTime(text);
   if (!time) return '';
@@ -24,7 +24,7 @@ export function day(time: Date): string {
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
 }
 
-/** How long ago: `now`, `5m`, `3h`, `2d`, `4w`, `1y` (protocol.md §1.5). */
+/** The age of a time: `now`, `5m`, `3h`, `2d`, `4w`, `1y` (protocol.md §1.5). */
 export function age(text: string | undefined, now: number): string {
   const time = parseTime(text);
   if (!time) return '';
@@ -37,7 +37,7 @@ export function age(text: string | undefined, now: number): string {
   return days < 365 ? `${Math.floor(days / 7)}w` : `${Math.floor(days / 365)}y`;
 }
 
-/** `12 s`, `4 min`, `2 h 05 min`. */
+/** A duration such as `12 s`, `4 min` or `2 h 05 min`. */
 export function duration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000);
   if (seconds < 60) return `${seconds} s`;

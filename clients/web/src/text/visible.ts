@@ -1,7 +1,7 @@
-/** Texts of sessions that are shown in one line. */
+/** Makes texts of sessions fit for one line. */
 
-// Marks of writing direction would move the text around them; control characters have no picture.
-// The table is that of the daemon; the test that compares them is in `tests/it/unseen.rs`.
+// Marks of writing direction would change the order of the text around them, and control characters are invisible.
+// The table equals the daemon's: `tests/it/unseen.rs` compares both.
 const CONTROLS =
   /[\u0000-\u001f\u007f-\u009f\u061c\u200e-\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 

@@ -1,4 +1,4 @@
-/** The blocks of an entry. Every text is shown as text. */
+/** The blocks of an entry. Every text is shown as text, never as markup. */
 
 import { Component, type ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
@@ -11,7 +11,7 @@ import { Code, diffCounts, Fold, Markup, Truncated, type BlockContext } from './
 import { ToolCallView } from './tool.tsx';
 import { SummaryCard } from './summary.tsx';
 
-/** Draws its children again only if their block is another one. */
+/** Draws its children again only if their block has changed. */
 class Same extends Component<{ of: unknown; children: ComponentChildren }> {
   override shouldComponentUpdate(next: { of: unknown }): boolean {
     return next.of !== this.props.of;
@@ -89,7 +89,7 @@ function BlockView({ block, context }: { block: Block; context: BlockContext }) 
         </div>
       );
     default:
-      // A kind of a newer daemon.
+      // A newer daemon may send other kinds of blocks.
       return null;
   }
 }

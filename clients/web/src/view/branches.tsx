@@ -1,4 +1,4 @@
-/** The dialogs about names and archive of branches, and for questions beside the conversation. */
+/** The dialogs for names and archive of branches, and for side questions. */
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';

@@ -1,4 +1,4 @@
-/** The line in which a command is typed, with those that fit. */
+/** The field in which a command is typed, and the commands that match. */
 
 import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';

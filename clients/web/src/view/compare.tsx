@@ -1,4 +1,4 @@
-/** Two branches side by side: what both have, and what each has of its own. */
+/** Two branches side by side: their common part, and the part that only one of them has. */
 
 import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
@@ -12,7 +12,7 @@ import { IconButton } from './icons.tsx';
 import { Figures } from './stats.tsx';
 import { speakerOf, toneOf } from './words.ts';
 
-/** How many entries of a branch are shown at first, and more by each click. */
+/** The number of entries of a branch that are shown at first, and added with each click. */
 const STEP = 50;
 
 interface Props {

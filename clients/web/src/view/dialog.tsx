@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { IconButton } from './icons.tsx';
 
-/** Milliseconds in which nobody reads a question. */
+/** Within this time, in milliseconds, a person cannot have read a question. */
 const EARLY = 500;
 
 interface Props {
@@ -12,7 +12,7 @@ interface Props {
   close: () => void;
   children: ComponentChildren;
   wide?: boolean;
-  /** Whether it opens by itself. */
+  /** Whether the dialog opens without an action of the person. */
   surprising?: boolean;
 }
 
@@ -25,7 +25,7 @@ export function Dialog({ title, close, children, wide, surprising }: Props) {
     box.current?.querySelector<HTMLElement>(wanted)?.focus();
     const opened = performance.now();
     const early = (event: KeyboardEvent): void => {
-      // A key that was on its way before the question could be read is not an answer.
+      // A key pressed before the question could be read is not an answer.
       if (surprising && performance.now() - opened < EARLY) event.preventDefault();
     };
     const dialog = box.current;

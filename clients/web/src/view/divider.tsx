@@ -1,4 +1,4 @@
-/** The line between the tree and the text, which can be moved. */
+/** The line between the tree and the text. The person can move it. */
 
 import { useState } from 'preact/hooks';
 
@@ -9,7 +9,7 @@ function stored(): number | undefined {
     const width = Number(localStorage.getItem(KEY));
     return width >= 200 ? width : undefined;
   } catch {
-    // A browser may give a file no storage.
+    // A browser may refuse storage to a file.
     return undefined;
   }
 }
@@ -31,7 +31,7 @@ export function Divider() {
     try {
       localStorage.setItem(KEY, String(Math.round(width)));
     } catch {
-      // The width lasts as long as the page.
+      // Without storage the width is kept only until the page is closed.
     }
   };
   return (

@@ -1,4 +1,4 @@
-/** One entry of the path: who spoke and when, what can be done with it, and its blocks. */
+/** One entry of the path: its speaker, its time, its buttons, and its blocks. */
 
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';

@@ -1,4 +1,4 @@
-/** Marks what a search finds in the text, without changing the text's elements. */
+/** Marks the matches of a search in the text, without changing the elements of the text. */
 
 import { marksOf, type Query } from '../text/query.ts';
 

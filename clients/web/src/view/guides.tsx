@@ -1,4 +1,4 @@
-/** The lines of the tree, drawn from the prefix that the daemon gives each row. */
+/** The lines of the tree. They are drawn from the prefix of each row, which the daemon makes. */
 
 import { GUIDE } from './sizes.ts';
 
@@ -8,15 +8,15 @@ const CELLS = new Map([
   ['└', 'end'],
 ]);
 
-/** The least width of guides, in cells: one step behind the number of those that are missing. */
+/** The least width of guides, in cells: one level after the number of the missing levels. */
 const LEAST = 3;
 
-/** How many cells the guides have in a pane: 12 columns of 80. */
+/** The most cells of the guides in a pane. They take at most 12 of 80 columns. */
 export function mostCells(width: number): number {
   return Math.max(LEAST, Math.floor((width * 12) / 80 / GUIDE));
 }
 
-/** The kinds of cells of a prefix, three characters each. */
+/** The kinds of cells in a prefix. Each cell has three characters. */
 export function cellsOf(prefix: string): string[] {
   const drawn = prefix.replace(/^…\d+ *(?=[│├└ ]|$)/u, '');
   const cells: string[] = [];
@@ -27,12 +27,12 @@ export function cellsOf(prefix: string): string[] {
 
 export interface Drawn {
   cells: string[];
-  /** The steps that are missing at the left, and how many cells their number takes. */
+  /** The number of levels that are missing at the left, and the number of cells that this number takes. */
   missing: number;
   numbered: number;
 }
 
-/** The guides of a row in at most `most` cells: steps are cut from the left, and the number of these stands there. */
+/** The guides of a row in at most `most` cells. Levels are cut at the left, and replaced by their number. */
 export function drawnOf(prefix: string, indent: number, most: number): Drawn {
   const cells = cellsOf(prefix);
   if (indent <= cells.length && cells.length <= most) return { cells, missing: 0, numbered: 0 };

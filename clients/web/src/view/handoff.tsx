@@ -1,4 +1,4 @@
-/** The preview of a handoff to another agent, and the command that goes on there, ready to copy. */
+/** The preview of a handoff to another agent, and the command to copy, which continues there. */
 
 import { useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
@@ -10,7 +10,7 @@ import { Dialog } from './dialog.tsx';
 interface Props {
   app: App;
   live: Live;
-  /** The entry up to which the conversation is handed over. */
+  /** The last entry of the conversation that is handed over. */
   id: string;
   close: () => void;
 }

@@ -1,4 +1,4 @@
-/** All keys, and what the export left out. */
+/** All keys, and a list of the parts that the export left out. */
 
 import type { App } from '../model/app.ts';
 import { BINDINGS } from '../model/keys.ts';

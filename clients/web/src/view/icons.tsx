@@ -41,7 +41,7 @@ interface ButtonProps {
   disabled?: boolean;
 }
 
-/** A button with an icon and a name, which is shown as a hint. */
+/** A button with an icon. Its name is shown as a hint. */
 export function IconButton({ icon, name, run, hint, text, disabled }: ButtonProps) {
   const title = hint === undefined ? name : `${name} (${hint})`;
   return (

@@ -1,4 +1,4 @@
-/** The whole tree at a glance: how far each row is indented, the active path, labels, and the view. */
+/** The minimap of the whole tree: the indent of each row, the active path, labels, and the part in view. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Tree } from '../model/tree.ts';
@@ -74,7 +74,7 @@ function drawOverview(
   for (const indent of overview.indent) if (indent !== 65535 && indent > deepest) deepest = indent;
   const step = Math.min(4, (WIDTH - 20) / deepest);
   const lines = Math.min(total, Math.max(1, Math.floor(pixels)));
-  // With more rows in a line, nearly every line has a message of a person.
+  // If a line stands for more rows, nearly every line has a user message.
   const sparse = total <= 4 * lines;
   for (let line = 0; line < lines; line++) {
     const y = (line / lines) * pixels;

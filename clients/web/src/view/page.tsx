@@ -1,4 +1,4 @@
-/** The page: the head, the tree, the text, and whatever lies over them. */
+/** The whole page: the head, the tree, the text, and the dialogs over them. */
 
 import type { App } from '../model/app.ts';
 import type { Session } from '../model/session.ts';

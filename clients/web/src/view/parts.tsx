@@ -1,4 +1,4 @@
-/** The parts that blocks are made of. The daemon's HTML goes through `setMarkup`. */
+/** The components of blocks. HTML of the daemon goes through `setMarkup`. */
 
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { IconButton } from './icons.tsx';
 export interface BlockContext {
   app: App;
   session: Session;
-  /** Names the block's position, as the key for what is open in it. */
+  /** The position of the block. It is the key by which open parts are remembered. */
   place: string;
 }
 
@@ -34,7 +34,7 @@ export function Truncated({ bytes: left }: { bytes: number | undefined }) {
   return left === undefined ? null : <div class="truncated">{bytes(left)} are left out.</div>;
 }
 
-/** Code of more lines is folded. */
+/** Code with more lines is folded. */
 const LINES = 30;
 
 interface CodeProps {
@@ -74,7 +74,7 @@ export function Code({ text, language, truncated, app }: CodeProps) {
   );
 }
 
-/** How many lines a diff adds and removes. */
+/** The numbers of lines that a diff adds and removes. */
 export function diffCounts(text: string): { added: number; removed: number } {
   const lines = text.split('\n');
   return {
@@ -91,7 +91,7 @@ interface FoldProps {
   children: ComponentChildren;
 }
 
-/** A part that the reader opens. What is in it exists only while it is open. */
+/** A part that the reader can open. Its content exists only while it is open. */
 export function Fold(props: FoldProps) {
   return (
     <details

@@ -1,4 +1,4 @@
-/** The path to the selected entry, of which only the entries in view exist. */
+/** The path to the selected entry. Only the entries in view are in the document. */
 
 import { flushSync, memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
@@ -10,24 +10,24 @@ import { Heights } from '../text/heights.ts';
 import { EntryView } from './entry.tsx';
 import { markTexts } from './found.ts';
 
-/** Pixels that are drawn above and below the view. */
+/** The height above and below the view in which entries are drawn too, in pixels. */
 const SPARE = 600;
 
 const ESTIMATE = 110;
 
-/** The most entries on paper, the last ones of the path. */
+/** The most entries that are printed. They are the last ones of the path. */
 const PRINTED = 2000;
 
-/** How many entries before the end get the heights that they had on an earlier path. */
+/** For this number of entries at the end, the heights on the previous path are used again. */
 const REMEMBERED = 400;
 
 class Column {
   heights = new Heights(0, ESTIMATE);
   path: Path | undefined;
   shows = 0;
-  /** Whether all entries are drawn, for paper. */
+  /** Whether all entries are drawn, because the page is being printed. */
   printing = false;
-  /** Whether the view follows the end of the path: until the reader scrolls. */
+  /** Whether the view stays at the end of the path, until the reader scrolls. */
   pinned = true;
 
   take(path: Path, known: ReadonlyMap<string, number>): void {
@@ -49,7 +49,7 @@ class Column {
     return 0;
   }
 
-  /** Where to scroll so that the selected entry can be read: from its start, if it does not fit. */
+  /** The scroll position for the selected entry: its end, or its start if it does not fit into the view. */
   target(view: number): number {
     const last = this.last();
     const [top, height] = [this.heights.offset(last), this.heights.height(last)];
@@ -206,13 +206,13 @@ interface PlaceProps {
   row: Row | undefined;
   previous: Row | undefined;
   at: number;
-  /** Pixels above it. */
+  /** The height above the entry, in pixels. */
   y: number;
-  /** Changes with the state of the page. */
+  /** Changes whenever the page must be drawn again. */
   drawn: number;
 }
 
-/** The box of an entry. While the reader scrolls, only the boxes that come into view are drawn. */
+/** The box of an entry. While the reader scrolls, only boxes that come into view are drawn. */
 const Place = memo(({ app, session, observer, row, previous, at, y }: PlaceProps) => {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

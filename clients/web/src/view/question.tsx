@@ -1,4 +1,4 @@
-/** A question to the person at the page: of another client, or of the daemon before it moves. */
+/** A question to the person at the page, from another client or from the daemon before a move. */
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';

@@ -1,4 +1,4 @@
-/** The search in the text of all sessions: its field with mode, completion and fault, and what it finds. */
+/** The search over the text of all sessions: its field with mode, completion and fault, and its hits. */
 
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
@@ -26,14 +26,14 @@ const MODE_WORDS: Record<Mode, { name: string; about: string }> = {
 export function SearchField({ list }: { list: SessionList }) {
   const field = useRef<HTMLInputElement>(null);
   const { text } = list;
-  // The attribute works once in a document, and the list is opened again and again.
+  // The attribute `autofocus` works only once in a document, and the list may be opened many times.
   useLayoutEffect(() => field.current?.focus(), []);
   const take = (item: string): void => {
     const { completion } = text;
     if (!completion) return;
     const next = completed(list.typed, completion, item);
     list.search(next.text, next.cursor);
-    // Behind the drawing, which puts the text into the field.
+    // The cursor is set after the page is drawn, which puts the text into the field.
     queueMicrotask(() => {
       field.current?.focus();
       field.current?.setSelectionRange(next.cursor, next.cursor);
@@ -101,7 +101,7 @@ export function SearchField({ list }: { list: SessionList }) {
   );
 }
 
-/** The text with the word at which it cannot be read, and the reason. */
+/** Shows the text with its faulty word marked, and the reason. */
 function SearchFault({ list }: { list: SessionList }) {
   const { fault } = list.text;
   if (!fault) return null;
@@ -120,7 +120,7 @@ function SearchFault({ list }: { list: SessionList }) {
   );
 }
 
-/** The words that no entry has, with known ones in their place. */
+/** The words that no entry has, with known words that can replace them. */
 export function NearWords({ list }: { list: SessionList }) {
   const { near } = list.text;
   return (
@@ -147,7 +147,7 @@ export function NearWords({ list }: { list: SessionList }) {
   );
 }
 
-/** The button that searches one session for the rest, below its last hit. */
+/** The button below the last hit of a session, which searches the session for the rest. */
 export function MoreHits({ search, at }: { search: TextSearch; at: number }) {
   const count = search.moreAfter(at);
   const hit = search.hits[at];

@@ -1,4 +1,4 @@
-/** The sessions of the daemon, and what a search finds in the text of all of them. */
+/** The sessions of the daemon, and the hits of a search over the text of all sessions. */
 
 import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
@@ -185,7 +185,7 @@ function Filters({ list }: { list: SessionList }) {
   );
 }
 
-/** Puts a session away, or brings it back. */
+/** The button that archives a session, or restores it from the archive. */
 function PutAway({ live, row }: { live: Live; row: SessionRow }) {
   return (
     <button type="button" class="put-away" onClick={() => void live.sorting.archive(row.sessionId)}>
@@ -236,7 +236,7 @@ function SessionLine({ row }: { row: SessionRow }) {
   );
 }
 
-/** The tags, the marks and the git branch of a session, behind other words about it. */
+/** The tags, marks and git branch of a session, to follow other words about it. */
 function marksOf(row: SessionRow): string {
   const marks = (row.tags ?? []).map((tag) => `#${tag}`);
   if (row.pinned) marks.push('pinned');
@@ -264,7 +264,7 @@ function TeamLine({ row }: { row: TeamRow }) {
   );
 }
 
-/** The machines that have a session open, behind other words about it. */
+/** The machines that have a session open, to follow other words about it. */
 export function openOn(hosts: string[]): string {
   return hosts.length === 0 ? '' : ` · open on ${visible(hosts.join(', '))}`;
 }

@@ -1,4 +1,4 @@
-/** The dialogs about tags, families and candidates. */
+/** The dialogs for tags, families and candidates. */
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';

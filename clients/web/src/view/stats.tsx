@@ -10,7 +10,7 @@ import { duration } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 
-/** How many branches are listed. */
+/** The most branches that are listed. */
 const MOST = 60;
 
 interface Line {
@@ -54,7 +54,7 @@ function number(value: number | undefined): string {
   return value === undefined ? UNKNOWN : Math.round(value).toLocaleString('en');
 }
 
-/** The cost of sums; files of earlier versions say only what is recorded. */
+/** The cost of the sums. Files of earlier versions have only the recorded cost. */
 function costOf(stats: Stats | undefined): string {
   const { costs, cost } = stats ?? {};
   const recorded = cost === undefined || cost === 0 ? null : cost;
@@ -70,7 +70,7 @@ export function messageCount(stats: Stats | undefined): number | undefined {
   return stats?.messages && Object.values(stats.messages).reduce((sum, count) => sum + count, 0);
 }
 
-/** The figures of a stretch of conversation, each with its name. */
+/** The figures of a part of a conversation, each with its name. */
 export function Figures({ stats }: { stats: Stats }) {
   const { tokens, activeMs } = stats;
   const figures: [string, string][] = [
@@ -143,7 +143,7 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
   );
 }
 
-/** What all sessions have used, by day, model, tool, session or directory. */
+/** The usage of all sessions, by day, model, tool, session or directory. */
 function AllSessions({ app, source }: { app: App; source: Source }) {
   const [by, setBy] = useState<(typeof USAGE_BY)[number]>('day');
   const [usage, setUsage] = useState<Usage | undefined>(undefined);
@@ -184,7 +184,7 @@ function AllSessions({ app, source }: { app: App; source: Source }) {
 
 function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   const { rows, total, moreRows = 0, unread } = usage;
-  // The newest day is what one looks for.
+  // A person usually looks for the newest day, so it is first.
   const shown = by === 'day' ? rows.toReversed() : rows;
   const notes = [
     total.costs.estimated === null ? '' : `~ is estimated by prices, ${usage.prices}`,

@@ -8,7 +8,7 @@ import { Code, Fold, diffCounts, type BlockContext } from './parts.tsx';
 interface ToolCallProps {
   call: ToolCall;
   context: BlockContext;
-  /** Shows the blocks of the call and of its result, at a place. */
+  /** Shows the blocks of the call or of its result. `place` is their position. */
   show: (blocks: Block[], place: string) => ComponentChildren;
 }
 
@@ -62,7 +62,7 @@ function Inside({ call, context, show }: ToolCallProps) {
   const result = call.result;
   const blocks: Block[] | undefined =
     result && (result.blocks ?? session.bodies.get(result.entryId)?.blocks);
-  // The argument in the head is all that simple calls have.
+  // A simple call has nothing more than the argument in its head.
   const simple = changes.length > 0 || isOnlyArgument(call);
   return (
     <>

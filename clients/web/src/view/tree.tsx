@@ -1,4 +1,4 @@
-/** The tree: rows as the daemon draws them, of which only those in view exist. */
+/** The tree. The daemon draws the rows, and only those in view are in the document. */
 
 import { memo } from 'preact/compat';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -14,10 +14,10 @@ import { Minimap } from './minimap.tsx';
 import { ROW } from './sizes.ts';
 import { bornText, leadOf, speakerOf, styleClass, toneOf } from './words.ts';
 
-/** Rows that are drawn above and below the view. */
+/** The number of rows above and below the view that are drawn too. */
 const SPARE = 12;
 
-/** Browsers do not lay out taller boxes. */
+/** Browsers do not lay out boxes that are taller than this, in pixels. */
 const TALLEST = 15_000_000;
 
 /** The state that was drawn last. */
@@ -55,7 +55,7 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
     last.current = { reveal, cursor: tree.cursor, top: element?.scrollTop ?? 0 };
   });
 
-  // The rows to come into view are drawn at once, not after those at the old scroll position.
+  // The rows at the new scroll position are drawn at once, without first drawing those at the old position.
   const moves = tree.reveal !== last.current.reveal ? tree.reveal : undefined;
   const view = box.current ?? { clientHeight: size.height, scrollTop: 0 };
   const target = moves ? revealed(moves.at, moves.how, view, last.current) : top;
@@ -155,7 +155,10 @@ interface RowProps {
   marked: boolean;
 }
 
-/** A row. It is drawn again only if one of its properties is another one: most rows stay while the tree scrolls. */
+/**
+ * A row. It is drawn again only if one of its properties changes, so most rows stay as they are while the tree
+ * scrolls.
+ */
 const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
   const { selected, marked } = shown;
   const style = { transform: `translateY(${at * ROW}px)` };
@@ -242,7 +245,7 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
   );
 }
 
-/** The part of an entry that the daemon's search found; its ranges count code points. */
+/** The part of an entry that matches the search. The ranges of the daemon count code points. */
 function Found({ row }: { row: Row }) {
   const chars = Array.from(row.match?.snippet ?? '');
   const parts = [];

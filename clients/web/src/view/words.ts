@@ -1,4 +1,4 @@
-/** Words for rows and entries. */
+/** Texts for rows and entries. */
 
 import type { BornSession, Row } from '../wire.ts';
 import { plural, visible } from '../text/visible.ts';
@@ -45,7 +45,7 @@ export function speakerOf(row: { type: string; role?: string | undefined }): str
   return SPEAKERS.get(word) ?? visible(word);
 }
 
-/** The words before the text of a row; empty if the text says it. */
+/** The words before the text of a row; empty if the text already contains them. */
 export function leadOf(row: Row): string {
   const tone = toneOf(row);
   if (tone === 'user' || tone === 'assistant') return '';
@@ -62,12 +62,12 @@ export function leadOf(row: Row): string {
 
 const STYLES = new Set(['accent', 'success', 'warning', 'error', 'dim']);
 
-/** The class of a renderer's style. */
+/** The CSS class for the style of a renderer. */
 export function styleClass(row: { style?: string }): string {
   return row.style !== undefined && STYLES.has(row.style) ? ` look-${row.style}` : '';
 }
 
-/** How many sessions of which kind come from a row. */
+/** How many sessions of each kind come from a row. */
 export function bornText(sessions: readonly BornSession[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of sessions) counts.set(kind, (counts.get(kind) ?? 0) + 1);

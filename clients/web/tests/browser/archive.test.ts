@@ -1,4 +1,7 @@
-/** The archive of sessions and of branches, as a person uses it: in the list, by commands, in two tabs, over a reload. */
+/**
+ * The archive of sessions and of branches as a person uses it: in the list, by commands, in two tabs, and after a
+ * reload.
+ */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -54,7 +57,7 @@ describe('the archive in the live page', () => {
     page.locator('.sessions li', { hasText: `Plan a trip to ${where}.` });
   const row = (page: Page, hasText: string) => page.locator('#tree .row', { hasText });
 
-  /** The file of a session, which no mark changes. */
+  /** The bytes of a session file, which a mark does not change. */
   function bytesOf(id: string): string {
     const name = readdirSync(served.folder).find((each) => each.endsWith(`_${id}.jsonl`)) ?? '';
     return readFileSync(join(served.folder, name), 'utf8');
@@ -114,7 +117,7 @@ describe('the archive in the live page', () => {
     const page = await openPage('&s=bonn');
     await row(page, '2 branches').click();
     await command(page, 'archive');
-    // Neither of the two is meant alone.
+    // The row stands for two branches, and the key needs one of them.
     await page.getByText('Several branches are here: choose one of them.').waitFor();
     await row(page, 'By bus.').click();
     await command(page, 'archive');

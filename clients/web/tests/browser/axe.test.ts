@@ -1,4 +1,4 @@
-/** The page with a screen reader, a keyboard or a printer. */
+/** The page for a screen reader, a keyboard and a printer. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ interface Axe {
 async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate(async () => {
-    // The headings of a conversation are those that its authors wrote.
+    // The authors of a conversation wrote its headings, so their levels may be wrong.
     const rules = {
       'heading-order': { enabled: false },
       'page-has-heading-one': { enabled: true },

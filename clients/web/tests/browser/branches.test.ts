@@ -103,7 +103,7 @@ describe('branches in the live page', () => {
     await page.keyboard.press(key);
   }
 
-  // A tab did not hear of what another one put away.
+  // A tab was once not notified of branches that another one archived.
   test('a branch is put away and brought back, in all tabs', async () => {
     const [one, two] = [await openPage('away'), await openPage('away')];
     await press(one, 'By plane.', 'D');
@@ -135,7 +135,7 @@ describe('branches in the live page', () => {
     await row(page, 'in the air').waitFor();
   });
 
-  // Side questions had no keys.
+  // Side questions once had no keys.
   test('a question is asked beside the conversation, and kept once', async () => {
     const page = await openPage('asked');
     await press(page, 'It takes two days.', ',');

@@ -1,4 +1,4 @@
-/** The page from disk. */
+/** The page in a file on the disk. */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -35,7 +35,7 @@ describe('the page from disk', () => {
     assert.equal(await page.locator('#static').count(), 0);
   });
 
-  // A reader who got a file saw the end of an unknown conversation.
+  // A reader who opened a file once saw the end of an unknown conversation.
   test('without a place in its address it is read from the beginning, and a button leads to the leaf', async () => {
     const scrolled = () => page.locator('#path').evaluate((element) => element.scrollTop);
     assert.equal(await scrolled(), 0);
@@ -51,7 +51,7 @@ describe('the page from disk', () => {
   });
 
   test('rows have guides, labels and the active path of the daemon', async () => {
-    // All branches, as without a fold.
+    // All branches are open, as if nothing were folded.
     await focusTree();
     await press('*');
     await page.locator('#tree .row .guide.fork').first().waitFor();
@@ -145,7 +145,7 @@ describe('the page from disk', () => {
     await page.locator('#tree .row mark', { hasText: 'cache' }).first().waitFor();
     await press('Enter');
     await page.waitForFunction(() => (CSS.highlights.get('found')?.size ?? 0) > 0);
-    // This text is in the result of a tool, of which the row shows the last line.
+    // The result of a tool has this text, but its row shows only the last line.
     await press('/');
     await page.keyboard.type('undeclared crate');
     await page.locator('#tree .row', { hasText: 'cargo build' }).first().waitFor();
@@ -164,7 +164,7 @@ describe('the page from disk', () => {
     await press('/');
     await page.keyboard.type('build');
     await page.locator('#tree .row mark', { hasText: 'build' }).first().waitFor();
-    // A hit in the text alone comes after those in rows.
+    // A hit that is only in the text comes after the hits in rows.
     await page.locator('#tree .row', { hasText: 'I look at the manifest' }).first().waitFor();
     await press('Enter');
     await press('g');
@@ -266,12 +266,12 @@ describe('the page from disk', () => {
     await press('t');
     await page.locator('.branches tbody tr').first().waitFor();
     const branches = await page.locator('.branches tbody tr').allInnerTexts();
-    // A long line of a branch took its place.
+    // A long line of a branch once covered it.
     const active = await page.locator('.branches tbody .leaf').boundingBox();
     const cell = await page.locator('.branches tbody th').first().boundingBox();
     assert.ok(active && cell && active.x + active.width <= cell.x + cell.width);
     assert.equal(branches.length, 3);
-    // Tokens and cost are those of the branch, not of the session.
+    // Tokens and cost are sums of the branch, not of the session.
     const costs = branches.map((branch) => branch.split('\t').at(-2));
     assert.ok(
       costs.every((cost) => /^\d+\.\d\d$/.test(cost ?? '')),
@@ -314,7 +314,7 @@ describe('the page from disk', () => {
     await narrow.page.waitForFunction(() => location.hash === '#e=q2');
     await narrow.page.waitForTimeout(300);
     assert.equal(await tree.isVisible(), false);
-    // Where no keyboard is, buttons lead from one user message to the next.
+    // Without a keyboard, buttons lead from one user message to the next.
     const click = async (name: string): Promise<string> => {
       const before = await narrow.page.evaluate(() => location.hash);
       await narrow.page.getByRole('button', { name }).click();
@@ -336,7 +336,7 @@ describe('the page from disk', () => {
       map.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
         const { width, height } = canvas;
         const pixels = canvas.getContext('2d')?.getImageData(0, 0, width, height).data ?? [];
-        // The last rows are there too: a pixel of the last tenth has a colour.
+        // The last rows are drawn too: a pixel in the last tenth has a colour.
         return pixels.slice(-pixels.length / 10).some((value) => value > 0);
       });
     while (!(await painted())) await long.page.waitForTimeout(100);

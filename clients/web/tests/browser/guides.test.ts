@@ -1,4 +1,4 @@
-/** The room of the guides in a tree with many branches. */
+/** The width of the guides in a tree with many branches. */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -9,7 +9,7 @@ import { Stage, type Watched } from './harness.ts';
 /** The widths of the pane with about 40, 80 and 200 columns of text, in pixels. */
 const PANES = [280, 560, 1400];
 
-/** The minimap is beside the rows. */
+/** The width of the minimap beside the rows, in pixels. */
 const MINIMAP = 44;
 
 describe('guides', () => {
@@ -26,7 +26,7 @@ describe('guides', () => {
     await stage.close();
   });
 
-  /** Sets the width of the pane, and returns the widths of rows, of guides, and of all that is before the text. */
+  /** Sets the width of the pane. Returns the widths of rows, of guides, and of everything before the text. */
   async function measured(page: Page, pane: number) {
     await page.evaluate((tree) => {
       document.documentElement.style.setProperty('--tree', `${tree}px`);
@@ -35,7 +35,7 @@ describe('guides', () => {
       (width) => document.querySelector('#tree')?.clientWidth === width,
       pane,
     );
-    // The rows are drawn in the frame after that in which the pane has its width.
+    // The rows are drawn one frame after the pane has its width.
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     return page.locator('#tree .row.selected').evaluate((row) => {
       const [from, width] = [row.getBoundingClientRect().left, row.clientWidth];
@@ -47,7 +47,7 @@ describe('guides', () => {
     });
   }
 
-  // They had 85 of 356 pixels.
+  // The guides once took 85 of 356 pixels.
   test('a tree of 5,000 entries and 27 branches leaves the room to the text', async () => {
     const { page } = watched;
     await page.locator('#tree').focus();

@@ -1,4 +1,4 @@
-/** Opens pages in Debian's Chromium: from files that `TREELINED_BIN` exports, and live. */
+/** Opens pages in Debian's Chromium: files that `TREELINED_BIN` has exported, and live pages. */
 
 import {
   chromium,
@@ -19,7 +19,7 @@ const { TREELINED_BIN } = process.env;
 if (TREELINED_BIN === undefined) throw new Error('TREELINED_BIN names the daemon to test');
 const BINARY: string = TREELINED_BIN;
 
-/** While the page is developed, its newest build takes the place of the one in the daemon. */
+/** During development, the newest build of the page replaces the one in the daemon. */
 const REPLACE = process.env.TREELINED_WEB_REPLACE === '1';
 
 const FLAGS = [
@@ -33,7 +33,7 @@ const FLAGS = [
   '--disable-dev-shm-usage',
 ];
 
-/** A folder, the browser, and the daemons of one file of tests; all end with it. */
+/** A folder, the browser, and the daemons for one file of tests. All end with the tests. */
 export class Stage {
   readonly folder = mkdtempSync(join(tmpdir(), 'treelined-web-'));
   private readonly children: ChildProcess[] = [];
@@ -42,19 +42,19 @@ export class Stage {
 
   static async open(): Promise<Stage> {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-    // A replaced document comes from nowhere, and may not speak with this machine otherwise.
+    // A replaced document has no address, so Chromium would not let it connect to this machine.
     const args = REPLACE ? [...FLAGS, '--disable-features=LocalNetworkAccessChecks'] : FLAGS;
     return new Stage(await chromium.launch({ executablePath, headless: true, args }));
   }
 
   async close(): Promise<void> {
     await this.browser.close();
-    // A daemon may write its caches while it ends.
+    // A daemon may write its caches while it ends, so the folder is removed afterwards.
     await Promise.all(this.children.map(ended));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** The file of a page with this session. */
+  /** Exports a session to a page, and returns its path. */
   export(session: SessionWriter, ...options: string[]): string {
     const source = join(this.folder, `${session.sessionId}.jsonl`);
     const page = join(this.folder, `${session.sessionId}.html`);
@@ -100,19 +100,19 @@ export class Stage {
     return watched;
   }
 
-  /** A page without script. */
+  /** Opens a page without scripts. */
   async openStatic(path: string): Promise<Watched> {
     const watched = await Watched.in(await this.context({ javaScriptEnabled: false }));
     await watched.page.goto(pathToFileURL(path).href);
     return watched;
   }
 
-  /** A daemon with these sessions and its page. */
+  /** Starts a daemon with these sessions, which serves the page. */
   async serve(...sessions: SessionWriter[]): Promise<Served> {
     return this.serveWith(['--summarizer', 'outline'], ...sessions);
   }
 
-  /** A daemon whose summaries are written by a shell command, which gets the request on stdin. */
+  /** Starts a daemon with a shell command as summarizer. The command gets the request on stdin. */
   async serveWithSummarizer(command: string, ...sessions: SessionWriter[]): Promise<Served> {
     const config = join(this.folder, 'config.toml');
     const argv = JSON.stringify(['/bin/sh', '-c', command]);
@@ -122,7 +122,7 @@ export class Stage {
     return this.serveWith(['--config', config], ...sessions);
   }
 
-  /** A daemon with these options, sessions and its page. */
+  /** Starts a daemon with these options and sessions, which serves the page. */
   async serveWith(options: string[], ...sessions: SessionWriter[]): Promise<Served> {
     const folder = mkdtempSync(join(this.folder, 'sessions-'));
     for (const session of sessions) {
@@ -160,7 +160,7 @@ function dist(): { script: string; style: string } {
   };
 }
 
-/** A document with the newest script and style, and their hashes. */
+/** The document with the newest script and style, and with their hashes. */
 function replaced(html: string): string {
   const { script, style } = dist();
   return policy(html)
@@ -175,10 +175,10 @@ function policy(text: string): string {
     .replace(/style-src 'sha256-[^']*'/, () => `style-src '${hash(style)}'`);
 }
 
-/** A daemon that serves its page. */
+/** A daemon that serves the page. */
 export class Served {
   child: ChildProcess | undefined;
-  /** The address with the token. */
+  /** The address of the page, with the token. */
   url = '';
 
   constructor(
@@ -189,7 +189,7 @@ export class Served {
     private readonly options: string[],
   ) {}
 
-  /** Runs a command of the program beside the daemon, and returns what it has printed. */
+  /** Runs a command of the program at this daemon, and returns its output. */
   run(...args: string[]): string {
     return execFileSync(this.binary, ['--session-dir', this.folder, ...args], {
       env: this.environment,
@@ -230,7 +230,7 @@ export class Served {
     if (this.child) await ended(this.child);
   }
 
-  /** Opens the page; `fragment` is added to the one with the token. */
+  /** Opens the page. `fragment` is appended to the fragment with the token. */
   async open(fragment: string, options: BrowserContextOptions = {}): Promise<Watched> {
     const context = await this.stage.context(options);
     if (REPLACE) {
@@ -248,7 +248,7 @@ export class Served {
   }
 }
 
-/** A page, and everything that it must not do. */
+/** A page, and records of all that it must not do. */
 export class Watched {
   readonly errors: string[] = [];
   readonly requests: string[] = [];
@@ -276,7 +276,7 @@ export class Watched {
     return watched;
   }
 
-  /** The requests besides that of the document itself, and of pictures in it. */
+  /** The requests other than those for the document and for pictures in it. */
   foreign(): string[] {
     return this.requests.filter(
       (url) =>

@@ -81,7 +81,7 @@ describe('the live page', () => {
     await page.locator('.session-line mark').first().waitFor();
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => location.hash === '#s=tour&e=a5');
-    // Until the tree is drawn, keys go to the search.
+    // Before the tree is drawn, keys go to the search.
     await page.locator('#tree .row.selected').waitFor();
     await page.keyboard.press('S');
     await page.locator('.sessions').waitFor();
@@ -178,7 +178,7 @@ describe('the live page', () => {
     assert.deepEqual(await choice, { value: 'two' });
     const line = peer.call('ask_user', { kind: 'input', title: 'Name?', initial: 'a' });
     await page.locator('dialog input').fill('Ada');
-    // A key that comes before the question can have been read is not an answer.
+    // A key pressed before the question could be read is not an answer.
     await page.keyboard.press('Enter');
     await page.waitForTimeout(600);
     assert.equal(await page.locator('dialog input').inputValue(), 'Ada');
@@ -197,7 +197,7 @@ describe('the live page', () => {
     const page = await open('refuse');
     const ask = page.getByLabel('Ask me before others move');
     await ask.click();
-    // The page has introduced itself again once the box can be used.
+    // When the box can be used, the page has completed its new handshake.
     await page.waitForFunction(
       () => document.querySelector<HTMLInputElement>('.ask input')?.disabled === false,
     );
@@ -270,7 +270,10 @@ describe('the live page', () => {
     await page.locator('#tree .row.selected', { hasText: 'Still here' }).waitFor();
   });
 
-  /** The address became that of the id, by which a daemon does not find a file outside of its directory. */
+  /**
+   * The address once changed to the session's id. By its id the daemon does not find a file outside of the session
+   * directory.
+   */
   test('a session opened by its file survives a reload and a restart, with its place', async () => {
     const file = join(stage.folder, 'else where & more.jsonl');
     writeFileSync(file, small('outside').jsonl());
@@ -299,7 +302,7 @@ describe('the live page', () => {
     await selected.waitFor();
   });
 
-  /** It also asked for the first rows, and for all rows around those in view. */
+  /** The page once also requested the first rows, and all rows around those in view. */
   test('a long session opens with the rows in view and the end of the path', async () => {
     const long = new SessionWriter('long');
     let parent: string | null = null;
@@ -316,7 +319,7 @@ describe('the live page', () => {
     await page.goto(`${served.url.split('&')[0] ?? ''}&p=${encodeURIComponent(file)}`);
     await page.locator('#path').getByText('Line 1499.').waitFor();
     await page.locator('#tree .row.selected', { hasText: 'Line 1499.' }).waitFor();
-    // The overview, and the sessions that come from entries, are read when there is nothing else to do.
+    // The overview, and the sessions that come from entries, are requested only when the page has nothing else to do.
     const rows = asked.filter((text) => text.includes('"get_tree"'));
     const shown = rows.filter(
       (text) => !text.includes('"limit":1000') && !text.includes('"sessions":true'),
@@ -325,7 +328,7 @@ describe('the live page', () => {
     assert.match(shown.join(), /"around":"u1499"/);
   });
 
-  /** The agent has written an answer without a mark that it has ended, a moment ago. */
+  /** The agent has just written an answer without a mark for its end. */
   test('an answer that an import holds back is announced until it is there', async () => {
     const file = join(stage.folder, 'held.jsonl');
     const said = ['Which way?', 'By the pass.', 'And then?'];
@@ -353,7 +356,7 @@ describe('the live page', () => {
     assert.match(await held.innerText(), /may still grow.*an import after \d\d?:\d\d/s);
     assert.equal(await row(page, 'By the pass.').count(), 0);
     write(3);
-    // The leaf of the daemon stays, so that the two new entries are a branch, which is folded.
+    // The leaf of the daemon does not move, so the two new entries are a branch, which is folded.
     await row(page, 'And then?').waitFor();
     await held.waitFor({ state: 'detached' });
   });

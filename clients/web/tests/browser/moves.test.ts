@@ -1,4 +1,4 @@
-/** Moves that take time, and several clients in one session. */
+/** Moves that take time, and several clients with the same session. */
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -32,7 +32,7 @@ function long(id: string): SessionWriter {
 describe('moves in the live page', () => {
   let stage: Stage;
   let served: Served;
-  /** The summarizer writes its second part once this file exists. */
+  /** The summarizer writes its second part when this file exists. */
   let gate: string;
   const open: Watched[] = [];
   let peer: Peer | undefined;
@@ -126,7 +126,7 @@ describe('moves in the live page', () => {
     await page.getByText('No newer entries are on another branch.').waitFor();
   });
 
-  // After going back nobody answered, and `H` did nothing.
+  // After going back there was once no answer, and `H` did nothing.
   test('another agent goes on by a command to copy, after what is lost', async () => {
     const page = await openPage('elsewhere');
     await row(page, 'By plane.').click();
@@ -154,7 +154,7 @@ describe('moves in the live page', () => {
 
   test('an agent that cannot go on says what to do', async () => {
     const page = await openPage('gone');
-    // The session is of a folder that is not there.
+    // The folder of the session does not exist.
     await page.locator('#tree').focus();
     await page.keyboard.press('H');
     await page.locator('dialog').getByText('Correct what the message names').waitFor();
@@ -182,7 +182,7 @@ describe('moves in the live page', () => {
     for (const page of [one, two]) {
       await page.locator('#tree .row.selected', { hasText: 'By ship.' }).waitFor();
     }
-    // A draft in one tab stays while another one moves the leaf.
+    // A draft in one tab stays when another tab moves the leaf.
     await one.locator('#tree').focus();
     await one.keyboard.press('I');
     await one.locator('#compose textarea').fill('Or on foot?');

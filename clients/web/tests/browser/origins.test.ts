@@ -1,4 +1,4 @@
-/** Names of branches, and sessions that come from each other. */
+/** The names of branches, and the families of sessions. */
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
@@ -55,7 +55,7 @@ describe('rows and sessions in the live page', () => {
     await page.keyboard.press(key);
   }
 
-  // An open branch did not say its name, and a row not that sessions come from it.
+  // An open branch once did not show its name, and a row did not show that sessions come from it.
   test('a row says the name of its branch, and the sessions that come from it', async () => {
     const peer = await Peer.connect(served);
     await peer.call('open_session', { sessionId: 'parent' });

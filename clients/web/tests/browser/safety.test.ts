@@ -1,4 +1,4 @@
-/** Hostile sessions in real Chromium: their texts stay texts, from disk and live. */
+/** Hostile sessions in a real Chromium. Their texts must stay texts, in a file and live. */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { hostile, payloads } from '../payloads.ts';
 import { Stage, type Watched } from './harness.ts';
 
-/** Everything in the page that a text must not become. */
+/** Returns all signs in the page that a text has become more than text. */
 function harm(): string[] {
   const found: string[] = [];
   const note = (what: string, element: Element): void =>
@@ -47,7 +47,7 @@ async function watch(watched: Watched): Promise<void> {
   });
 }
 
-/** Scrolls up through the whole path, opens and presses whatever entries offer, and looks at everything on the way. */
+/** Scrolls up through the whole path, presses every button of the entries, and collects all signs of harm. */
 async function walk(page: Page): Promise<string[]> {
   await page.locator('#path').dispatchEvent('wheel');
   await page.evaluate(`window.harm = ${harm.toString()}`);
@@ -58,7 +58,7 @@ async function walk(page: Page): Promise<string[]> {
       '#path details:not([open]) > summary, #path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
     const path = document.querySelector('#path');
     if (!path) return ['no path'];
-    // Far more steps than the path is high, however slow the machine is.
+    // This is far more steps than the path needs, however slow the machine is.
     const most = 5000;
     for (let still = 0, step = 0; still < 4; step += 1) {
       if (step > most) return [...found, `not at the top yet: ${path.scrollTop}`];
@@ -121,7 +121,7 @@ describe('hostile sessions', { concurrency: 2 }, () => {
     assert.ok(all.length >= 200, String(all.length));
   });
 
-  // Each half is its own page, so that both processors work.
+  // Each half has its own page, so that two processors are used.
   for (const half of [0, 1]) {
     test(`no text of a session does anything in a page from disk, part ${half + 1}`, async () => {
       const file = stage.export(

@@ -1,11 +1,11 @@
-/** The files of the source import each other in no circle, not even for types. */
+/** The source files do not import each other in a circle, not even for types. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 
-/** The files that each file imports, by their paths in `src`. */
+/** The imports of each file. Paths are relative to `src`. */
 function imports(): Map<string, string[]> {
   const names = readdirSync('src', { recursive: true, encoding: 'utf8' });
   const files = names.filter((name) => /\.tsx?$/.test(name));

@@ -31,7 +31,7 @@ test('actions of a daemon have no key in a file', () => {
   assert.equal(bindingOf(key('u'), false), undefined);
 });
 
-// `N` did nothing here, `p` and `W` something else than in the terminal.
+// Here `N` once did nothing, and `p` and `W` did other things than in the terminal.
 test('the keys are those of the terminal client', () => {
   const readme = readFileSync(new URL('../../../tui/README.md', import.meta.url), 'utf8');
   const table = /<!-- keys -->\n([^]*?)<!-- end of keys -->/u.exec(readme)?.[1] ?? '';
@@ -50,7 +50,7 @@ test('the keys are those of the terminal client', () => {
   assert.ok(terminal.size > 60);
   for (const { action, keys } of BINDINGS) {
     for (const key of keys) {
-      // The page has no columns in its tree; its own figures are behind that key.
+      // The tree of the page has no columns, so this key shows the statistics.
       const there = terminal.get(key) === 'columns' ? 'stats' : (terminal.get(key) ?? action);
       assert.equal(there, action, key);
     }
@@ -70,7 +70,7 @@ test('letters that are not commands are known', () => {
   assert.equal(typed(key('Enter')), undefined);
 });
 
-/** Each client had keys of its own for the same action. */
+/** Each client once had different keys for the same action. */
 test('the keys are those of the table that all clients share', () => {
   const table = readFileSync(new URL('../../../../schema/keys.tsv', import.meta.url), 'utf8');
   const rows = table.split('\n').filter((row) => row !== '' && !row.startsWith('#'));
@@ -85,7 +85,8 @@ test('the keys are those of the table that all clients share', () => {
     assert.deepEqual(bound, keys, name);
   }
   assert.ok(rows.length > 30);
-  // An action of the page that the table lacked was not found: only its rows were looked at.
+  // An action of the page that is missing in the table was once not noticed, since only the rows of the table were
+  // compared.
   const listed = new Set(rows.map((row) => row.split('\t')[0]));
   assert.deepEqual(
     BINDINGS.map(({ action }) => action).filter((action) => !listed.has(action)),

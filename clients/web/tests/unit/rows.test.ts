@@ -63,7 +63,7 @@ test('rows get depth, guides and children from their view', () => {
   assert.equal(tree(VIEW).row(5), undefined);
 });
 
-/** The rows as a terminal shows them. */
+/** The rows in the form in which a terminal shows them. */
 function drawn(of: FileTree): string[] {
   const lines = [];
   for (let at = 0; at < of.total; at++) {
@@ -73,7 +73,7 @@ function drawn(of: FileTree): string[] {
   return lines;
 }
 
-/** A file had no daemon to fold its branches, and showed all of them. */
+/** Once, the page in a file folded no branches, since it has no daemon. */
 test('a branch that was left is one row, which opens', async () => {
   const left = (leaf: number, folds: Partial<Folds>): FileTree => {
     const all = { all: false, expand: [], each: [], ...folds };
@@ -86,7 +86,7 @@ test('a branch that was left is one row, which opens', async () => {
   assert.deepEqual(drawn(left(3, {})), ['q', 'a', '└─ 1 entry · Text of d', 'b', 'c']);
   assert.deepEqual(drawn(left(3, { expand: ['d'] })), ['q', 'a', '└─ d', 'b', 'c']);
   assert.deepEqual(left(3, { expand: ['d'] }).row(2)?.opened, { expand: ['d'] });
-  // Below the leaf nothing goes on.
+  // The conversation does not continue below the leaf.
   const several = '└─ 2 branches · 3 entries · Text of b · Text of d';
   assert.deepEqual(drawn(left(1, {})), ['q', 'a', several]);
   const each = ['├─ 2 entries · Text of b', '└─ 1 entry · Text of d'];
@@ -192,7 +192,7 @@ test('branches are compared at their common ancestor', () => {
 
 test('the depths of rows give their parents', () => {
   assert.deepEqual([...parentsOf([0, 1, 2, 3, 2, 0, 1])], [-1, 0, 1, 2, 1, -1, 5]);
-  // Depths of a damaged file.
+  // These depths are from a damaged file.
   assert.deepEqual([...parentsOf([3, 5])], [-1, 0]);
 });
 
@@ -215,7 +215,7 @@ test('numbers are found in ascending arrays', () => {
   assert.equal(findSorted([], 6), -1);
 });
 
-// The page of a file has no daemon that names its branches.
+// The page in a file has no daemon that names its branches.
 test('a branch is named by its label, else by what was said first after the fork', () => {
   const all = new FileRows(10);
   const user = { type: 'message', role: 'user', body: 0 };

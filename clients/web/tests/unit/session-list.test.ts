@@ -30,7 +30,7 @@ function grouped(change: Partial<ListFilter>): [string, string][] {
   ]);
 }
 
-// A list of a hundred sessions was one row after the other, whatever project and tool they were of.
+// The sessions of a hundred projects and tools were once one list without groups.
 test('sessions are grouped by project, tool and date', () => {
   assert.deepEqual(grouped({}), [['', 'abcd']]);
   assert.deepEqual(grouped({ grouping: 'project' }), [
@@ -43,7 +43,7 @@ test('sessions are grouped by project, tool and date', () => {
     ['treelined', 'b'],
     ['new-tool', 'c'],
   ]);
-  // A time that is none hides no session.
+  // A session with an invalid time is shown too.
   assert.deepEqual(grouped({ grouping: 'date' }), [
     ['Last 24 hours', 'ad'],
     ['Last 7 days', 'b'],

@@ -16,7 +16,7 @@ test('the candidates are those of the newest question that has several answers',
   const old = [answer('a', 'why', 'f1', '1'), answer('b', 'why', 'f1', '2')];
   const alone = [answer('c', 'alone', 'f2', '9'), answer('d', undefined, 'f2', '9')];
   assert.deepEqual(of([...old, ...alone]), ['a', 'b']);
-  // The same name at another entry is another question.
+  // The same name at another fork is another question.
   const again = [answer('e', 'why', 'f3', '3'), answer('f', 'why', 'f3', '1')];
   assert.deepEqual(of([...old, ...again]), ['e', 'f']);
   assert.deepEqual(of(alone), []);

@@ -52,7 +52,7 @@ test('the machines that have the session open are known by their names, each onc
         },
       );
       presence.watch('here');
-      // A daemon without a log names none.
+      // A daemon without a team returns no hosts.
       if (teamCount === undefined)
         setTimeout(() => {
           assert.deepEqual(presence.hosts, []);

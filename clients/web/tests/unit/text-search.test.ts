@@ -40,7 +40,7 @@ interface Call {
   params: Record<string, unknown>;
 }
 
-// Every word of a question had to occur, so a question found nothing.
+// An entry once had to contain every word of a question, so a question found nothing.
 test('a question is asked, and one step finds exactly', async () => {
   const calls: Call[] = [];
   const link = {

@@ -4,7 +4,7 @@ import { Tree } from '../../src/model/tree.ts';
 import type { Row } from '../../src/wire.ts';
 import type { Source, TreeView, ViewQuery } from '../../src/source/source.ts';
 
-/** A source whose views arrive when the test says so. */
+/** A source whose views arrive when the test calls `arrive`. */
 class SlowSource {
   private readonly waiting: (() => void)[] = [];
 
@@ -27,7 +27,7 @@ class SlowSource {
     };
   }
 
-  /** Lets all views arrive that have been asked for. */
+  /** Lets all requested views arrive. */
   async arrive(): Promise<void> {
     for (const done of this.waiting.splice(0)) done();
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
@@ -46,7 +46,7 @@ async function opened(): Promise<{ source: SlowSource; tree: Tree }> {
   return { source, tree };
 }
 
-/** News of others read the rows again while the tree went to the leaf, which then was never shown. */
+/** Once, changes of other clients caused a reload while the tree moved to the leaf, and the leaf was never shown. */
 test('a reload does not end a move that has begun', async () => {
   const { source, tree } = await opened();
   const gone = tree.go('d');
@@ -57,7 +57,7 @@ test('a reload does not end a move that has begun', async () => {
   assert.equal(tree.cursorId, 'd');
 });
 
-/** The answer to an older request took the cursor back. */
+/** The answer to an older request once moved the cursor back. */
 test('the cursor stays where the reader moves it while rows are read', async () => {
   const { source, tree } = await opened();
   const reloaded = tree.reload('keep', 'd');
@@ -68,7 +68,7 @@ test('the cursor stays where the reader moves it while rows are read', async () 
   assert.deepEqual([tree.cursorId, tree.cursor], ['a', 1]);
 });
 
-/** Says of each row whether a person wrote it, and reads rows when the test says so. */
+/** Rows of which some are user messages. They are read when the test says so. */
 function pages(total: number, prompts: number[]) {
   const loaded = new Set<number>();
   const wanted: [number, number][] = [];
@@ -95,7 +95,7 @@ function pages(total: number, prompts: number[]) {
   return { tree, wanted, read };
 }
 
-/** The search for the next message of a person ended where the rows that were read end. */
+/** The search for the next user message once ended at the last row that was read. */
 test('a jump to a prompt reads the rows between', async () => {
   const { tree, wanted, read } = pages(1000, [0, 450, 700]);
   read(0, 200);
@@ -108,7 +108,7 @@ test('a jump to a prompt reads the rows between', async () => {
   assert.equal(tree.cursor, 10);
   assert.deepEqual(wanted.at(-1), [200, 351]);
   read(200, 400);
-  // Pressed twice: the first message is passed.
+  // The key is pressed twice, so the first message is passed.
   tree.movePrompt(1, none);
   read(400, 600);
   assert.equal(tree.isSeeking, true);
