@@ -1,4 +1,4 @@
-"""Shared by the tests: the daemon, clients, a conversation."""
+"""Fixtures of the tests: the daemon, clients, and a conversation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def message(entry_id: str) -> types.Message:
 
 
 def converse(client: Client) -> str:
-    """Create a session with the messages u1 → a1 → u2 → a2 and the leaf a2."""
+    """Create a session with the messages u1 → a1 → u2 → a2. The leaf is a2."""
     session_id = client.create_session()["session"]["sessionId"]
     for entry_id in ("u1", "a1", "u2", "a2"):
         client.append_message(session_id=session_id, entry_id=entry_id, message=message(entry_id))
@@ -50,7 +50,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def impostor(tmp_path: Path) -> Callable[[str], list[str]]:
-    """Make a fake daemon: of another version, or without responses."""
+    """Make a fake daemon, which speaks another version or never responds."""
 
     def make(answer: str) -> list[str]:
         script = tmp_path / "daemon.py"

@@ -1,4 +1,4 @@
-"""The asyncio client, where it differs from the blocking one."""
+"""Tests of the asyncio client where it differs from the blocking one."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     run(asked(tmp_path, test))
 
 
-# `CancelledError` is no `Exception`: a guard that raised it, as a task that it awaited does, sent
-# no answer, and the caller's `onNoAnswer` decided.
+# `CancelledError` is not an `Exception`. A guard that raised it, for example because it awaited a
+# cancelled task, once sent no answer, so the caller's `onNoAnswer` decided.
 def test_an_answerer_that_is_cancelled_by_itself_cancels(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
@@ -144,7 +144,7 @@ def test_the_error_for_an_undeclared_answerer_names_the_remedy(
                 client.answer("session_before_tree", answer)
 
     run(test)
-    # The blocking client named the class of the other one.
+    # The error of the blocking client once named the class of the other client.
     with (
         Client(COMMAND, session_dir=tmp_path) as blocking,
         pytest.raises(ValueError, match=r": Client\(answers="),
@@ -153,7 +153,7 @@ def test_the_error_for_an_undeclared_answerer_names_the_remedy(
 
 
 def test_closed_waits_no_longer_than_its_timeout(tmp_path: Path) -> None:
-    """Only the blocking client could say how long."""
+    """Only the blocking client once had a timeout here."""
 
     async def test() -> None:
         async with AsyncClient(COMMAND, session_dir=tmp_path) as client:

@@ -184,7 +184,7 @@ def test_handlers_get_notifications_and_can_call_the_client(client: Client) -> N
 
 
 def test_handlers_can_be_set_before_the_start_as_with_asyncio(tmp_path: Path) -> None:
-    """`on` raised before the start, so what came at once was lost."""
+    """`on` once raised an exception before the start, so the first notifications were lost."""
     client = Client(COMMAND, session_dir=tmp_path)
     heard = threading.Event()
     client.on("session_opened", lambda _: heard.set())
@@ -228,7 +228,7 @@ def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
 
 
 def test_answers_make_the_daemon_wait(tmp_path: Path) -> None:
-    """The event had to be named twice: for the daemon, and for the answerer."""
+    """Once, the event had to be named twice: for the daemon, and for the answerer."""
 
     def veto(event: types.SessionBeforeTree, _: threading.Event) -> types.EventAnswer | None:
         return {"cancel": event["preparation"]["targetId"] == "a1"}
@@ -249,7 +249,7 @@ def test_answers_make_the_daemon_wait(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_missing_program_names_the_path(tmp_path: Path) -> None:
-    """The error was a bare errno, like that of a missing folder."""
+    """The error was once only an errno, the same as for a missing folder."""
     looked = (
         r"tried: no-such-treelined on the PATH \(/no/bin\)\. "
         r"Install it with `cargo install --path \.`.*Client\("
@@ -295,7 +295,7 @@ def test_questions_are_answered_concurrently(tmp_path: Path) -> None:
         assert {moved["reason"] for moved in moved} == {"cancelledByClient"}
 
 
-# A guard that raised had no opinion, so the move that it was to hold back happened.
+# A guard that raised an exception once counted as having no opinion, so the move happened.
 @pytest.mark.parametrize("on_failure", ["cancel", "proceed"])
 @pytest.mark.parametrize(
     "error", [SystemExit(1), StopIteration(), asyncio.CancelledError(), ValueError("no\nmore")]
@@ -322,8 +322,8 @@ def test_an_answerer_that_raises_cancels_unless_failures_proceed(
             assert moved["newLeafId"] == "a1"
 
 
-# An answer `{"cancel": True, ...}` with a member too many was refused, and the client then had no
-# opinion.
+# An answer `{"cancel": True, ...}` with an unknown member was once refused, and the client then
+# counted as having no opinion.
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -40,7 +40,7 @@ def test_the_examples_of_the_readme_run(number: int, output: str) -> None:
     assert len([line for line in example.splitlines() if line.strip()]) <= 34
     daemon = shutil.which(COMMAND)
     assert daemon is not None
-    # Not `tmp_path`, which is too long for a socket.
+    # `tmp_path` is too long for the path of a socket.
     folder = Path(tempfile.mkdtemp(prefix="treelined-"))
     (folder / "treelined").symlink_to(Path(daemon).resolve())
     env = {

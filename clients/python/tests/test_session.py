@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_the_calls_of_a_session_are_about_it(client: Client) -> None:
-    """With two open sessions every call had to name one."""
+    """If two sessions were open, every call once had to name one."""
     first, second = converse(client), converse(client)
     client.set_leaf(session_id=second, leaf_id="a1")
     handles = client.session(first), client.session(second)
@@ -37,7 +37,7 @@ def test_the_calls_of_a_session_are_about_it(client: Client) -> None:
     handles[0].on("session_tree", hear)
     for handle in reversed(handles):
         handle.set_leaf(leaf_id="u1")
-    # Handlers run in a thread of the client, which may come to it after the response.
+    # A thread of the client runs the handler, perhaps after the response.
     assert is_told.wait(10)
     assert [event["sessionId"] for event in heard] == [first]
 

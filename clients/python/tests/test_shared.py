@@ -24,8 +24,8 @@ MAX_WAIT = 30.0
 
 @pytest.fixture
 def shared() -> Iterator[dict[str, Any]]:
-    """Give the options of a client of one daemon, which ends after the test."""
-    # Not `tmp_path`, which is too long for a socket.
+    """Return the options for clients of one daemon. The daemon ends after the test."""
+    # `tmp_path` is too long for the path of a socket.
     folder = tempfile.mkdtemp(prefix="treelined-")
     socket = Path(folder, "daemon.sock")
     yield {"session_dir": Path(folder, "sessions"), "socket": socket}
@@ -58,7 +58,7 @@ def test_the_shared_daemon_of_a_session_directory_is_started_once(
     with Client(COMMAND, **options) as first, Client(COMMAND, **options) as second:
         session = converse(first)
         (row,) = second.list_sessions()["sessions"]
-        # The daemon may have been started elsewhere.
+        # The daemon may have been started in another directory.
         assert (row["sessionId"], row["cwd"]) == (session, str(Path.cwd().resolve()))
         (socket,) = (folder / "treelined").glob("*.sock")
     subprocess.run([COMMAND, "stop", "--socket", socket], env=env, check=True)

@@ -1,4 +1,4 @@
-"""Ids of sessions by keys."""
+"""Tests of the session ids for keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of entries and messages. Type checkers refuse this file if they lose precision."""
+"""The types of entries and messages. Type checkers refuse this file if the types lose precision."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shown(block: types.ContentBlock) -> str:
 
 
 def test_comparing_the_type_of_an_entry_and_the_role_of_a_message_narrows_them() -> None:
-    """A message was any dictionary, and an entry of unknown type was among all the others."""
+    """The type of a message was once any dictionary, and no type excluded unknown entries."""
     messages: list[types.Message] = [
         {"role": "user", "content": [{"type": "text", "text": "hello"}]},
         {

@@ -1,6 +1,7 @@
 """Client for treelined, the daemon that keeps conversations of AI agents as trees.
 
-`Client` blocks, `AsyncClient` is awaited; both have a function for each method of the protocol.
+`Client` blocks, and the methods of `AsyncClient` are awaited. Both have a function for each method
+of the protocol.
 """
 
 from . import types

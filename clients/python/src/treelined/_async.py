@@ -50,16 +50,15 @@ class AsyncClient(AsyncRunner, AsyncMethods):
             raise
 
     async def close(self, timeout: float = 10.0) -> None:
-        """Close the daemon's stdin and wait until it has ended.
+        """Close the daemon's stdin, and wait until the daemon has ended.
 
-        It first answers what it has accepted.
-
-        After `timeout` seconds it is killed.
+        The daemon first answers all requests that it has accepted. After `timeout` seconds the
+        daemon is killed.
         """
         await self._end(timeout)
 
     async def closed(self, timeout: float | None = None) -> DisconnectedError:
-        """Wait until the daemon has ended; return the error of the calls that were open."""
+        """Wait until the daemon has ended; return the error with which open calls have failed."""
         return await self._wait(self._closed(timeout))
 
     async def call(
@@ -67,8 +66,8 @@ class AsyncClient(AsyncRunner, AsyncMethods):
     ) -> Any:  # noqa: ANN401
         """Call a method by its name, with the params of the protocol.
 
-        If it is cancelled or interrupted, or at the deadline, the daemon is asked to cancel the
-        call.
+        If the call is cancelled or interrupted, or is not answered within the timeout, the daemon
+        is asked to cancel it.
         """
         return await self._wait(self._call(method, params, timeout))
 
@@ -87,10 +86,11 @@ class AsyncClient(AsyncRunner, AsyncMethods):
     ) -> None:
         """Offer a command to other clients, until `unregister_command` or the end of this client.
 
-        `run`: called with each run of the command, as `AsyncCommand` says. What it returns is the
-        output, or `output` and `prompt`; an exception makes the command fail with its text.
+        `run`: called for each run of the command, see `AsyncCommand`. It returns the output, or an
+        object with `output` and `prompt`. If it raises an exception, the command fails with its
+        text.
 
-        `description`, `argument_hint`: what the command and its argument are, for people.
+        `description`, `argument_hint`: texts for people about the command and its argument.
         """
         earlier = self._commands.get(name)
         # The command may be run before the response arrives.

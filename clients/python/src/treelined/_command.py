@@ -11,12 +11,12 @@ from . import types
 AsyncCommand: TypeAlias = Callable[
     [types.CommandInvoked], Awaitable["types.RunCommandResult | str | None"]
 ]
-"""Runs a command and returns its output, also with a prompt; cancelled when the run is over.
+"""Runs a command and returns its output, or its output and a prompt.
 
-An exception makes the command fail with its text.
+It is cancelled when the run is over. If it raises an exception, the command fails with its text.
 """
 
 Command: TypeAlias = Callable[
     [types.CommandInvoked, threading.Event], "types.RunCommandResult | str | None"
 ]
-"""Runs a command in its own thread; the event is set when the run is over."""
+"""Runs a command in a separate thread. The event is set when the run is over."""

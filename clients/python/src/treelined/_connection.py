@@ -30,7 +30,10 @@ TIMEOUT = 30.0
 """Default deadline of calls, in seconds."""
 
 WAITING_TIMEOUT = 660.0
-"""The same for calls that wait for people and models. A question is open for at most 10 minutes."""
+"""Default deadline of calls that wait for people and models, in seconds.
+
+A question is open for at most 10 minutes.
+"""
 
 ASK_KINDS: list[AskKind] = ["select", "confirm", "input", "editor"]
 """The kinds of questions to a person."""
@@ -49,29 +52,32 @@ WAITING = {
 }
 
 CHUNK = 1 << 20
-"""Size of a read, in bytes."""
+"""The most bytes of one read."""
 
 LAST_WORDS = 4096
-"""Bytes of the daemon's latest stderr output that an error quotes."""
+"""The most bytes that an error quotes from the end of the daemon's stderr output."""
 
 DRAIN = 1.0
-"""How long to wait for remaining output after the process has ended, in seconds."""
+"""How long to wait for the rest of the output after the process has ended, in seconds."""
 
 TERMINATE = 6.0
-"""How long the daemon may take to end after SIGTERM, in seconds. Running summaries get 5 s."""
+"""How long the daemon may take to end after SIGTERM, in seconds.
+
+The daemon itself waits 5 s for running summaries.
+"""
 
 MOST_REASON = 500
-"""The most characters of the reason of a cancel."""
+"""The most characters in the reason of a cancel."""
 
 _OVER = frozenset({"eventNotPending", "disconnected"})
-"""The errors of an answer to a question that is over."""
+"""The kinds of errors of an answer that arrives after the question is over."""
 
 
 Answerers = TypeVar("Answerers", bound="Mapping[str, object]")
 
 
 class Connection(Generic[Answerers]):
-    """What both clients are. Its coroutines run in one event loop."""
+    """The part that both clients share. Its coroutines run in one event loop."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -95,34 +101,36 @@ class Connection(Generic[Answerers]):
         timeout: float | None = None,
         on_log: Callable[[str], object] | None = None,
     ) -> None:
-        """Set what to start; `start` starts it.
+        """Set the options of the daemon and of the connection; `start` starts the daemon.
 
-        `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
-        Without `command`: `TREELINED_BIN`, else this package's program, else that on the PATH.
-        None for an extension: the daemon that has started this program, at its stdin and stdout.
+        `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the program of the daemon, and
+        how it is started. The default of `command` is the first that exists of `TREELINED_BIN`, the
+        program in this package, and `treelined` on the PATH. An extension passes None: it connects
+        to the daemon that has started it, over its stdin and stdout.
 
         `shared`: use the daemon that all clients of the session directory share, and start it if
-        it does not run; `socket` names the socket of another one.
+        it does not run. `socket`: use the shared daemon at this socket instead.
 
-        `client_info`: who is calling.
+        `client_info`: the name and version of this program.
 
-        `answers`: who answers which question, by its name; the daemon waits for the answers. Or
-        the names of questions only, and `answer` for each when its answerer exists.
+        `answers`: the answerers by the names of their questions; the daemon waits for their
+        answers. It may be a list of names only; then `answer` must set each answerer later.
 
-        `on_failure`: what counts before an operation if an answerer raises, its answer is refused,
-        or this program dies: "cancel" with the first line of the error, or "proceed".
+        `on_failure`: the answer before an operation if an answerer raises an exception, its answer
+        is refused, or this program dies: "cancel" with the first line of the error, or "proceed".
 
-        `ui`: how this client can ask a person, who also gets `user_notified`. If left out every
-        way, if `answers` has `user_asked`, else none.
+        `ui`: the kinds of questions that this client can show to a person. A client with a person
+        also gets `user_notified`. Default: all kinds if `answers` has `user_asked`, otherwise none.
 
-        `summary_deltas`, `progress`, `search_hits`: send these notifications.
+        `summary_deltas`, `progress`, `search_hits`: whether the daemon sends these notifications.
 
-        `opt_out`: notifications not to send. What answering takes is sent all the same.
+        `opt_out`: notifications that the daemon must not send. Notifications that answerers need
+        are sent anyway.
 
-        `timeout`: seconds for calls that name no timeout of their own; if left out 30, and 11
-        minutes for those that wait for people and models. `math.inf`: never.
+        `timeout`: the deadline in seconds of calls without their own timeout. Default: 30, and 11
+        minutes for calls that wait for people and models. `math.inf`: no deadline.
 
-        `on_log`: called with what the daemon logs.
+        `on_log`: called with the text of the daemon's log.
         """
         self._is_extension = command is None
         program, self._tried = find(command or "", env)
@@ -167,7 +175,7 @@ class Connection(Generic[Answerers]):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Set what only one of the clients has."""
+        """Set the attributes that only one of the clients has."""
 
     @property
     def server(self) -> InitializeResult:
@@ -221,7 +229,7 @@ class Connection(Generic[Answerers]):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await self._ended.wait()
-        # Handlers and answerers may still run; the caller can be one of them.
+        # Handlers and answerers may still run, and one of them may be the caller.
         tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -279,7 +287,8 @@ class Connection(Generic[Answerers]):
         self._answerers[name] = answerer
 
     def _introduction(self) -> dict[str, Any]:
-        # The daemon would wait for answers to questions that it does not send.
+        # Without these notifications the answerer would never be called, and the daemon would wait
+        # for it.
         needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
         events = [name for name in self._answers if "_before_" in name]
         asks = ASK_KINDS if "user_asked" in self._answers else None
@@ -288,7 +297,7 @@ class Connection(Generic[Answerers]):
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": self._client_info,
             "processId": os.getpid(),
-            # A shared daemon has another working directory.
+            # The working directory of a shared daemon may be another one.
             "cwd": os.path.realpath(self._cwd or "."),
             "capabilities": {
                 "answers": {name: {"onFailure": self._on_failure} for name in events},
@@ -299,7 +308,7 @@ class Connection(Generic[Answerers]):
         }
 
     def _why_not_started(self, error: OSError) -> str:
-        """Say where a missing program was searched and how to install it."""
+        """Say where a missing program was searched for, and how to install it."""
         command = self._argv[0]
         why = f"cannot start {command}: {error}"
         if not isinstance(error, FileNotFoundError):
@@ -317,11 +326,11 @@ class Connection(Generic[Answerers]):
             self._send({"method": "$/cancel_request", "params": {"requestId": request}})
 
     def _send(self, message: dict[str, Any]) -> None:
-        """Queue a message. The id comes first, where the daemon finds it in a message too large."""
+        """Queue a message. The id comes first: the daemon finds it even in a too large message."""
         if self._process is None or self._process.stdin is None:
             raise RuntimeError("the client is not started")
         line = _encode({"jsonrpc": "2.0", **message}) + b"\n"
-        # A failed write shows as the daemon's end.
+        # If a write fails, the daemon has ended, which is noticed elsewhere.
         with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(line)
 
@@ -332,7 +341,7 @@ class Connection(Generic[Answerers]):
         return task
 
     async def _run(self, process: Process | Parent) -> None:
-        """Read until the daemon has ended, then fail every open call."""
+        """Read until the daemon has ended. Then every open call fails."""
         reading = self._spawn(self._read(process))
         log = self._spawn(self._read_log(process))
         code = asyncio.ensure_future(process.wait())
@@ -341,7 +350,7 @@ class Connection(Generic[Answerers]):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await code
-        # A child of the daemon may hold its output open.
+        # A child of the daemon may keep the output open, so this does not wait for its end.
         await asyncio.wait([reading, log], timeout=DRAIN)
         failure = reading.exception() if reading.done() else None
         reading.cancel()
@@ -366,7 +375,7 @@ class Connection(Generic[Answerers]):
                 try:
                     self._on_log(chunk.decode(errors="replace"))
                 except Exception as error:  # noqa: BLE001
-                    # Go on reading the log: the daemon blocks when its pipe is full.
+                    # The log must still be read, since the daemon blocks when its pipe is full.
                     self._report("on_log failed", error)
 
     def _receive(self, line: bytes) -> None:
@@ -384,19 +393,19 @@ class Connection(Generic[Answerers]):
         if "method" in message:
             self._notified(message["method"], message.get("params", {}))
             return
-        # The response to a call that has timed out is ignored.
+        # A response to a call that has timed out is ignored.
         method, future = self._pending.get(message["id"], ("", None))
         if future is None or future.done():
             return
         if "error" in message:
             future.set_exception(TreelinedError.answered(method, message["error"]))
-            # Without a reader of the future, asyncio would report the exception.
+            # If no code reads the result of the future, asyncio would report the exception.
             future.exception()
         else:
             future.set_result(message["result"])
 
     def _unreadable(self, line: bytes, error: Exception) -> None:
-        """Fail only this call: JSON can be deeper, and its numbers longer, than Python accepts."""
+        """Fail a call whose answer is nested deeper or has longer numbers than Python accepts."""
         answered = re.match(rb'{"jsonrpc":"2\.0","id":(\d+),', line)
         if answered is None:
             self._report("a message of the daemon cannot be read", error)
@@ -432,16 +441,17 @@ class Connection(Generic[Answerers]):
 
     async def _asked(self, name: str, event_id: str, params: dict[str, Any]) -> None:
         answer = await self._opinion(name, params)
-        # The end of the question no longer cancels this task.
+        # From here on, the end of the question does not cancel this task.
         self._questions.pop(event_id, None)
         try:
             await self._call("answer_event", {"eventId": event_id, **answer})
         except Exception as error:  # noqa: BLE001
-            # Another client or the timeout was faster, or the operation has ended.
+            # Another client has answered first, the time is up, or the operation has ended.
             if isinstance(error, TreelinedError) and error.kind in _OVER:
                 return
             self._report(f"the answer to {name} was refused", error)
-            # The daemon must not wait in vain, and a cancel stays one.
+            # The daemon refused the answer. It gets another one, so that it does not wait in vain.
+            # A cancel stays a cancel.
             instead = self._failed(name, f"its answer was refused: {error}")
             given = answer.get("result")
             if isinstance(given, dict) and given.get("cancel"):
@@ -459,11 +469,11 @@ class Connection(Generic[Answerers]):
         try:
             result = await self._ask(answerer, params)
         except (Exception, asyncio.CancelledError) as error:
-            # The end of the question cancels the answerer, which then has nothing to answer.
+            # If the question is over, the answerer was cancelled, and no answer is needed.
             is_over = self._over is not None or params["eventId"] not in self._questions
             if is_over and isinstance(error, asyncio.CancelledError):
                 raise
-            # The daemon must not wait for an answerer that fails.
+            # An answerer that fails gets an answer here, so that the daemon does not wait for it.
             self._report(f"the answerer of {name} failed", error)
             return self._failed(name, str(error) or repr(error))
         if isinstance(result, str):
@@ -478,7 +488,7 @@ class Connection(Generic[Answerers]):
         return await answerer(params)
 
     def _failed(self, name: str, why: str) -> dict[str, Any]:
-        """Return the answer of an answerer that fails: a guard that fails does not consent."""
+        """Return the answer for an answerer that has failed: a guard then does not consent."""
         if "_before_" not in name or self._on_failure == "proceed":
             return _no_opinion(name, why)
         first = next(iter(why.strip().splitlines()), "")
@@ -507,17 +517,17 @@ class Connection(Generic[Answerers]):
 
 
 def _no_opinion(name: str, why: str) -> dict[str, Any]:
-    """Return the answer without an opinion; a command has none, so it fails."""
+    """Return the answer that means no opinion. A command needs a result, so it fails."""
     if name == "command_invoked":
         return {"error": why}
     return {"result": {"dismissed": True} if name == "user_asked" else {}}
 
 
 def _encode(message: dict[str, Any]) -> bytes:
-    """Encode without escapes: the daemon stores what it receives byte for byte."""
+    """Encode without escapes: the daemon stores the bytes that it receives."""
     encode = partial(json.dumps, message, separators=(",", ":"), allow_nan=False)
     try:
         return encode(ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        # An unpaired surrogate can only be written as an escape.
+        # An unpaired surrogate can only be encoded as an escape.
         return encode().encode()

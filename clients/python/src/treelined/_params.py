@@ -17,7 +17,10 @@ Omitted: TypeAlias = Literal[_Omitted.OMITTED]
 """The type of `OMITTED`."""
 
 OMITTED: Final = _Omitted.OMITTED
-"""The param is left out. For some params None is a position: the place before the first entry."""
+"""Stands for a param that is left out.
+
+None cannot: for some params it means the position before the first entry.
+"""
 
 
 def given(params: dict[str, Any]) -> dict[str, Any]:
@@ -26,5 +29,5 @@ def given(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def named(answers: object) -> dict[str, Any]:
-    """Return the answerers by name; a list of names has none."""
+    """Return the answerers by name; empty if only names were given."""
     return dict(answers) if isinstance(answers, dict) else {}

@@ -9,13 +9,13 @@ from typing import Any
 
 
 class Parent:
-    """That daemon, in place of a process that this program starts."""
+    """The daemon that has started this program, with the interface of a child process."""
 
     returncode = None
     stderr = None
 
     def __init__(self, stdin: asyncio.StreamWriter, stdout: _Output) -> None:
-        """`stdin` is the daemon's input, `stdout` its output."""
+        """Take the pipes: `stdin` is the daemon's input, `stdout` its output."""
         self.pid = os.getppid()
         self.stdin = stdin
         self.stdout = stdout
@@ -53,7 +53,7 @@ class _Reading(asyncio.StreamReaderProtocol):
 
 
 async def connect_parent() -> Parent:
-    """Connect to the daemon at stdin and stdout. What is printed goes to stderr from then on."""
+    """Connect to the daemon over stdin and stdout. From then on `print` writes to stderr."""
     stdin, stdout = os.dup(0), os.dup(1)
     sys.stdout.flush()
     os.dup2(2, 1)

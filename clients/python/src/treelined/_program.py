@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAME = "treelined"
-"""The program, if the caller names no other one."""
+"""The name of the program, if the caller does not name another one."""
 
 VARIABLE = "TREELINED_BIN"
 """The environment variable that names the program."""
 
 
 def find(command: str, env: Mapping[str, str] | None) -> tuple[str, list[str]]:
-    """Return the program to start, and the places that were tried.
+    """Return the program to start, and the places where it was searched for.
 
-    A program that the caller or `TREELINED_BIN` names is taken as it is. Otherwise this package's
-    own is taken, else the one on the `PATH`.
+    If the caller or `TREELINED_BIN` names a program, this program is returned. Otherwise it is the
+    program in this package or, if there is none, the one on the `PATH`.
     """
     env = os.environ if env is None else env
     if command != NAME:

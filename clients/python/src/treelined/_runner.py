@@ -1,4 +1,4 @@
-"""Where a connection runs: in the caller's event loop, or in one in its own thread."""
+"""Runs a connection in the caller's event loop, or in an event loop in a separate thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SETTLE = 1.0
-"""How long calls of other threads may take to fail after the client is closed, in seconds."""
+"""How long calls in other threads may take to fail after the client is closed, in seconds."""
 
 
 class AsyncRunner(Connection[AsyncAnswers]):
@@ -37,9 +37,9 @@ class AsyncRunner(Connection[AsyncAnswers]):
 
 
 class Runner(Connection[Answers]):
-    """Runs a connection in an event loop in its own thread.
+    """Runs a connection in an event loop in a separate thread.
 
-    Handlers run one after the other in one more thread, answerers each in its own thread.
+    Another thread runs the handlers one after the other. Each answerer runs in a separate thread.
     """
 
     def _prepare(self) -> None:
@@ -90,7 +90,7 @@ class Runner(Connection[Answers]):
         self._loop.close()
 
     async def _settle(self) -> None:
-        """Let waiting calls of other threads fail."""
+        """Make waiting calls in other threads fail."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:
             await asyncio.wait(others, timeout=SETTLE)
@@ -107,7 +107,7 @@ class Runner(Connection[Answers]):
                 self._loop.call_soon_threadsafe(self._loop.call_exception_handler, context)
 
     async def _ask(self, answerer: Callable[..., T], params: dict[str, Any]) -> T:
-        """Run in a daemon thread, so that neither other questions nor the program wait for it."""
+        """Run a function in a daemon thread, so that neither questions nor the program wait."""
         future: asyncio.Future[T] = self._loop.create_future()
         over = threading.Event()
 

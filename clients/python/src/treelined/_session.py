@@ -1,4 +1,4 @@
-"""What the calls and handlers of one session are about."""
+"""Adds the session to the calls of one session, and filters its notifications."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OTHERS = {"create_session", "open_session", "restore_session"}
-"""Methods whose `sessionId` names a session that is not open."""
+"""Methods whose `sessionId` is not the id of an open session."""
 
 
 def about(session_id: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Name the session where a method takes one and the caller names none."""
+    """Add the session to the params, if the method takes one and the caller has given none."""
     if method in OTHERS or params.get("sessionId") is not OMITTED:
         return params
     return {**params, "sessionId": session_id}
 
 
 def only(session_id: str, handler: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Call the handler for notifications about the session, and for those about none."""
+    """Return a handler that skips notifications about other sessions."""
 
     def handle(params: Any) -> object:  # noqa: ANN401
         about = params.get("sessionId", session_id)

@@ -1,4 +1,4 @@
-"""What a call can fail with."""
+"""The errors of calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class TreelinedError(Exception):
-    """A call that failed. `kind` tells why; numbers and texts are for people."""
+    """The error of a call. Programs should test `kind`; the code and texts are for people."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -25,21 +25,21 @@ class TreelinedError(Exception):
         self.kind = kind
         """One of `types.ErrorKind`, or `disconnected`, `timeout`, `versionMismatch`, `unreadable`.
 
-        `unreadable`: an answer that Python cannot decode, since it is nested too deeply or has a
-        number of thousands of digits.
+        `unreadable` means that Python cannot decode the answer, since the answer is nested too
+        deeply or has a number with thousands of digits.
         """
         self.details: dict[str, Any] = details or {}
-        """By kind; the types that end in `Details` tell."""
+        """Members that depend on the kind; see the types whose names end in `Details`."""
         self.retryable = retryable
-        """The same call may succeed later, unchanged."""
+        """Whether the same call may succeed later, unchanged."""
         self.retry_after_ms = retry_after_ms
         """Milliseconds after which a retry makes sense."""
         self.code = code
-        """JSON-RPC's number, if the daemon answered."""
+        """The code of JSON-RPC, if the daemon answered."""
 
     @classmethod
     def answered(cls, method: str, error: ErrorObject) -> TreelinedError:
-        """From the `error` of a response."""
+        """Make an error from the `error` of a response."""
         data = error["data"]
         return cls(
             f"{method}: {error['message']}",
@@ -52,9 +52,10 @@ class TreelinedError(Exception):
 
 
 class DisconnectedError(TreelinedError, ConnectionError):
-    """The daemon cannot be started, is gone, or is being closed.
+    """The daemon cannot be started, has ended, or is being closed.
 
-    `details` has `exitCode` (negative: the signal) and `stderr`, its last words.
+    `details` has `exitCode` (negative: the number of the signal) and `stderr`, the end of the
+    daemon's output there.
     """
 
     def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
@@ -62,7 +63,7 @@ class DisconnectedError(TreelinedError, ConnectionError):
 
 
 class DeadlineError(TreelinedError, TimeoutError):
-    """No answer in time; `details` has `timeout`, in seconds."""
+    """The call was not answered in time. `details` has `timeout`, in seconds."""
 
     def __init__(self, method: str, timeout: float) -> None:
         message = f"{method}: no answer within {timeout} s"
@@ -70,7 +71,10 @@ class DeadlineError(TreelinedError, TimeoutError):
 
 
 class VersionMismatchError(TreelinedError):
-    """The daemon speaks another protocol version: `expected` and `spoken` in `details`."""
+    """The daemon speaks another version of the protocol.
+
+    `details` has the versions `expected` and `spoken`.
+    """
 
     def __init__(self, expected: int, spoken: object) -> None:
         super().__init__(

@@ -1,4 +1,7 @@
-"""Ids for packages that keep the sessions of another program, whose keys are any text."""
+"""Session ids for packages that store the sessions of another program.
+
+The keys of such a program may be any text.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ _HASHED = "k-"
 
 
 def session_id(key: str) -> str:
-    """Return the id of the session of a key: the key itself where it is a valid id.
+    """Return the session id for a key. If the key is a valid id, it is the id.
 
-    Any other key, and one that begins like a hashed one, has the id `k-` and 40 hexadecimal digits
-    of its SHA-256. The session has the key in full, so that its user can compare it
+    For any other key, and for a key that looks like a hashed one, the id is `k-` and 40 hexadecimal
+    digits of the key's SHA-256. The session stores the whole key, so that a package can compare it
     (`schema/stores.md`).
     """
     if _ID.fullmatch(key) and len(key) <= _LONGEST and not key.startswith(_HASHED):
