@@ -1,4 +1,4 @@
-// A connection to one daemon: calls, notifications, questions and their answers.
+// A connection to one daemon: calls, notifications, and answers to questions.
 
 import { resolve } from 'node:path';
 
@@ -30,13 +30,13 @@ import { Session } from './session.js';
 export type BeforeEventName =
   'session_before_tree' | 'session_before_fork' | 'session_before_compact';
 
-/** The questions that a client can answer: those events, and questions to the person in front of it. */
+/** The questions that a client can answer: the before events, and questions to the person who uses it. */
 export type QuestionName = BeforeEventName | 'user_asked';
 
 /**
- * Answers a question; returning nothing is not an opinion, and dismisses a question to a person. `signal` aborts when the question is over, so that
- * a prompt can be dismissed. `extend` keeps the question open for that many milliseconds from now, and
- * returns the time that was granted.
+ * Answers a question. Returning nothing is not an opinion, and dismisses a question to a person. `signal` aborts when
+ * the question is over, so that a prompt can be closed. `extend` keeps the question open for that many milliseconds
+ * from now, and returns the time that was granted.
  */
 export type Answerer<N extends QuestionName> = (
   event: Notifications[N],
@@ -44,14 +44,14 @@ export type Answerer<N extends QuestionName> = (
   extend: (ms: number) => Promise<number>,
 ) => EventAnswer | undefined | Promise<EventAnswer | undefined>;
 
-/** Answerers by event. */
+/** The answerers by the names of their events. */
 export type Answerers = { [N in QuestionName]?: Answerer<N> | undefined };
 
 type Ran = RunCommandResult | string | undefined;
 
 /**
- * Runs a command. Returns the output, or `output` and `prompt`; an error makes the command fail with its message.
- * `signal` aborts when the run is over; `extend` is that of an `Answerer`.
+ * Runs a command. Returns the output, or an object with `output` and `prompt`. An error makes the command fail with
+ * its message. `signal` aborts when the run is over. `extend` is the same as for an `Answerer`.
  */
 export type CommandRunner = (
   invoked: CommandInvoked,
@@ -60,7 +60,10 @@ export type CommandRunner = (
 ) => Ran | Promise<Ran>;
 
 export interface ConnectOptions {
-  /** The daemon's program. Default: `TREELINED_BIN`, else that of the platform package, else `treelined` on the `PATH`. */
+  /**
+   * The daemon's program. Default: the first that exists of `TREELINED_BIN`, the program of the platform package, and
+   * `treelined` on the `PATH`.
+   */
   command?: string | undefined;
   /** Further arguments of the daemon. */
   args?: readonly string[] | undefined;
@@ -68,24 +71,24 @@ export interface ConnectOptions {
   sessionDir?: string | undefined;
   /** The summarizer that is used when no client gives a summary, such as `outline`. */
   summarizer?: string | undefined;
-  /** The daemon's working directory, which is also that of new sessions. */
+  /** The daemon's working directory. New sessions have the same one. */
   cwd?: string | undefined;
-  /** The daemon's environment. Default: this process's. */
+  /** The daemon's environment. Default: the environment of this process. */
   env?: NodeJS.ProcessEnv | undefined;
-  /** Uses the daemon that all clients of the session directory share, and starts it if it does not run. */
+  /** Uses the daemon that all clients of the session directory share. Starts it if it does not run. */
   shared?: boolean | undefined;
   /** The socket of another shared daemon to use. */
   socket?: string | undefined;
   /** The name and version that `initialize` sends. */
   clientInfo?: { name: string; version?: string } | undefined;
   /**
-   * Answerers by event; the daemon waits for their answers. To set the answerers later with `answer`, pass
+   * The answerers by their events. The daemon waits for their answers. To set the answerers later with `answer`, pass
    * a list of the events.
    */
   answers?: Answerers | readonly QuestionName[] | undefined;
   /**
-   * How this client can ask a person, who also gets `user_notified`. Default: every way, if `answers` has
-   * `user_asked`, else none.
+   * The kinds of questions that this client can show to a person. A client with a person also gets `user_notified`.
+   * Default: all kinds if `answers` has `user_asked`, otherwise none.
    */
   ui?: readonly AskKind[] | undefined;
   /** Makes the daemon send `summary_delta` while it writes summaries. */
@@ -94,33 +97,33 @@ export interface ConnectOptions {
   progress?: boolean | undefined;
   /** Makes the daemon send each hit of a search as `search_hit` when it is found. */
   searchHits?: boolean | undefined;
-  /** Notifications not to send. Those that answerers need are sent anyway. */
+  /** The notifications that the daemon must not send. Notifications that answerers need are sent anyway. */
   optOut?: readonly (keyof Notifications)[] | undefined;
   /**
-   * Deadline in milliseconds of calls that name none. Default: 30 s, and 11 minutes for calls that wait for
-   * people and models.
+   * The deadline in milliseconds of calls without their own deadline. Default: 30 s, and 11 minutes for calls that
+   * wait for people and models.
    */
   timeoutMs?: number | undefined;
   /** Called with the daemon's log (stderr). */
   onLog?: ((text: string) => void) | undefined;
   /**
-   * The answer before an operation if an answerer throws, its answer is refused, or this process dies: `cancel` with
-   * the first line of the error, or `proceed`. Default: `cancel`.
+   * The answer before an operation if an answerer throws, if its answer is refused, or if this process dies: `cancel`
+   * with the first line of the error, or `proceed`. Default: `cancel`.
    */
   onFailure?: OnFailure | undefined;
   /**
-   * Called with errors of handlers and answerers. Default: those of answerers go to `console.error`, since a guard must
-   * not end with them; the others are uncaught exceptions.
+   * Called with errors of handlers and answerers. Default: an error of an answerer goes to `console.error`, since it
+   * must not end a guard. An error of a handler is an uncaught exception.
    */
   onError?: ((error: unknown) => void) | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** A question stays open for at most 10 minutes. */
+/** Longer than a question stays open, which is at most 10 minutes. */
 const WAITING_TIMEOUT_MS = 660_000;
 
-/** The longest time of a timer. */
+/** The longest time that a timer accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls that wait for people and models. */
@@ -141,9 +144,9 @@ const ASK_KINDS: readonly AskKind[] = ['select', 'confirm', 'input', 'editor'];
 
 interface Pending {
   resolve: (result: unknown) => void;
-  /** Rejects with any value: a thrown one, or the reason of a signal. */
+  /** Rejects with any value: a thrown value, or the reason of a signal. */
   reject: (error: unknown) => void;
-  /** Rejects with an error of the daemon or of the connection, with the stack of the call. */
+  /** Rejects with an error of the daemon or of the connection, and gives it the stack of the call. */
   fail: (error: TreelinedError) => void;
   method: string;
   signal: AbortSignal | undefined;
@@ -160,7 +163,7 @@ interface Message {
   error?: ErrorObject;
 }
 
-/** Starts a daemon and sends `initialize`. Fails with `disconnected` or `versionMismatch`. */
+/** Starts a daemon and sends `initialize`. Rejects with `disconnected` or `versionMismatch`. */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   return Client.start(options);
 }
@@ -173,15 +176,15 @@ export class Client extends MethodCalls {
   readonly #handlers = new Map<string, Set<Handler>>();
   readonly #answerers: Map<string, Answerer<never>>;
   readonly #commands = new Map<string, CommandRunner>();
-  /** The events for which the daemon waits. */
+  /** The events for which the daemon waits for an answer. */
   readonly #declared: readonly QuestionName[];
-  /** Open questions by event id. */
+  /** The open questions by their event ids. */
   readonly #questions = new Map<string, AbortController>();
   #lastId = 0;
-  /** Set when no more calls can be made. */
+  /** The error of the end. If it is set, no more calls can be made. */
   #over: TreelinedError | undefined;
   #isDisconnected = false;
-  /** Whether `closed` is awaited. */
+  /** Whether `closed` was read, so that the process must stay alive. */
   #isWatched = false;
   #server: InitializeResult | undefined;
   readonly #closed: PromiseWithEnd<TreelinedError>;
@@ -241,8 +244,8 @@ export class Client extends MethodCalls {
   }
 
   /**
-   * Resolves when the daemon has ended, with the error of the calls that were open. Keeps the process alive
-   * until then; otherwise only waiting calls do.
+   * Resolves when the daemon has ended, with the error with which open calls have failed. Reading this property keeps
+   * the process alive until then. Otherwise only waiting calls keep it alive.
    */
   get closed(): Promise<TreelinedError> {
     this.#isWatched = true;
@@ -286,8 +289,8 @@ export class Client extends MethodCalls {
   }
 
   /**
-   * Offers a command to other clients, until `unregisterCommand` or the end of this client. `run` is called
-   * with each run of the command.
+   * Offers a command to other clients, until `unregisterCommand` or the end of this client. `run` is called for each
+   * run of the command.
    */
   async offerCommand(
     params: RegisterCommandParams,
@@ -308,8 +311,8 @@ export class Client extends MethodCalls {
   }
 
   /**
-   * Closes the daemon's stdin and waits until the daemon has ended. The daemon first answers what it has
-   * accepted. After `timeoutMs` it is killed.
+   * Closes the daemon's stdin, and waits until the daemon has ended. The daemon first answers all requests that it
+   * has accepted. After `timeoutMs` it is killed.
    */
   async close(timeoutMs = 10_000): Promise<void> {
     this.#over ??= new TreelinedError('the client is closed', 'disconnected');
@@ -324,13 +327,13 @@ export class Client extends MethodCalls {
     const { clientInfo, optOut, summaryDeltas, progress, searchHits } = this.#options;
     const answers = this.#declared;
     const ui = this.#options.ui ?? (answers.includes('user_asked') ? ASK_KINDS : undefined);
-    // The daemon would wait for answers to questions that it does not send.
+    // Without these notifications the answerer would never be called, and the daemon would wait for it.
     const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
     const params: InitializeParams = {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: clientInfo ?? null,
       processId: process.pid,
-      // A shared daemon has another working directory.
+      // The working directory of a shared daemon may be another one.
       cwd: resolve(this.#options.cwd ?? '.'),
       capabilities: {
         answers: Object.fromEntries(
@@ -406,7 +409,7 @@ export class Client extends MethodCalls {
     });
   }
 
-  /** The id comes first, where the daemon finds it even in a message that is too large. */
+  /** The id comes first, so that the daemon finds it even in a message that is too large. */
   #send(message: { id?: number; method: string; params: object }): void {
     this.#daemon.write(JSON.stringify({ jsonrpc: '2.0', ...message }));
   }
@@ -424,7 +427,7 @@ export class Client extends MethodCalls {
       this.#notified(message.method, message.params ?? {});
       return;
     }
-    // The response to a call that has timed out is ignored.
+    // A response to a call that has timed out is ignored.
     const pending = this.#pending.get(message.id ?? 0);
     if (pending === undefined) return;
     if (message.error === undefined) {
@@ -456,7 +459,7 @@ export class Client extends MethodCalls {
     try {
       await this.answerEvent({ eventId, ...answer });
     } catch (error) {
-      // Another client or the timeout was faster, or the operation has ended.
+      // Another client has answered first, the time is up, or the operation has ended.
       const late =
         error instanceof TreelinedError && /^(eventNotPending|disconnected)$/.test(error.kind);
       if (late) return;
@@ -464,7 +467,7 @@ export class Client extends MethodCalls {
         cause: error,
       });
       this.#reportAnswer(refused);
-      // The daemon must not wait in vain, and a cancel stays one.
+      // The daemon refused the answer. It gets another one, and a cancel stays a cancel.
       // The user's code may return anything.
       const given: unknown = answer.result;
       const isVeto =
@@ -474,7 +477,7 @@ export class Client extends MethodCalls {
     }
   }
 
-  /** Asks the answerer. Returns the answer as params of `answer_event`. */
+  /** Calls the answerer. Returns its answer as params of `answer_event`. */
   async #opinion(
     name: string,
     eventId: string,
@@ -499,13 +502,13 @@ export class Client extends MethodCalls {
         return { result: { ...result, reason: cut(result.reason) } };
       return { result: result ?? {} };
     } catch (error) {
-      // The daemon must not wait for an answerer that fails.
+      // An answerer that fails gets an answer here, so that the daemon does not wait for it.
       if (!signal.aborted && command === undefined) this.#reportAnswer(error);
       return this.#failed(name, error);
     }
   }
 
-  /** The answer of an answerer that fails: a guard that fails does not consent. */
+  /** The answer for an answerer that has failed: a guard then does not consent. */
   #failed(name: string, why: unknown): Partial<AnswerEventParams> {
     if (!name.includes('_before_') || this.#onFailure === 'proceed') return noOpinion(name, why);
     return { result: { cancel: true, reason: cut(firstLine(why)) } };
@@ -530,7 +533,7 @@ export class Client extends MethodCalls {
       });
   }
 
-  /** Only the first reason is kept. */
+  /** Ends the connection. Only the first error is kept. */
   #disconnect(why: TreelinedError): void {
     if (this.#isDisconnected) return;
     this.#isDisconnected = true;
@@ -541,14 +544,14 @@ export class Client extends MethodCalls {
   }
 }
 
-/** The answer without an opinion; a command has none, so it fails. */
+/** The answer that means no opinion. A command needs a result, so it fails. */
 function noOpinion(name: string, why: unknown): Partial<AnswerEventParams> {
   if (name === 'command_invoked')
     return { error: why instanceof Error ? why.message : String(why) };
   return { result: name === 'user_asked' ? { dismissed: true } : {} };
 }
 
-/** The most characters of the reason of a cancel. */
+/** The most characters in the reason of a cancel. */
 const MOST_REASON = 500;
 
 function cut(reason: string): string {
@@ -564,7 +567,7 @@ function isList(answers: ConnectOptions['answers']): answers is readonly Questio
   return Array.isArray(answers);
 }
 
-/** Returns undefined for a line that is not JSON-RPC. */
+/** Parses a line. Returns undefined if it is not JSON-RPC. */
 function parse(line: string): Message | undefined {
   try {
     const message: unknown = JSON.parse(line);

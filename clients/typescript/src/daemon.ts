@@ -1,4 +1,4 @@
-// The daemon as a process: start, pipes, end. Knows nothing of JSON-RPC.
+// The process of the daemon: its start, its pipes and its end. This module does not know JSON-RPC.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,18 +7,21 @@ import type { Socket } from 'node:net';
 import { TreelinedError } from './errors.js';
 import { LineSplitter } from './lines.js';
 
-/** Characters of the daemon's latest stderr output that an error quotes. */
+/** The most characters that an error quotes from the end of the daemon's stderr output. */
 const LAST_WORDS = 4096;
 
-/** How long to wait for remaining output after the process has ended, in milliseconds. */
+/** How long to wait for the rest of the output after the process has ended, in milliseconds. */
 const DRAIN_MS = 1000;
 
-/** How long the daemon may take to end after SIGTERM. It gives running summaries 5 s. */
+/**
+ * How long the daemon may take to end after SIGTERM, in milliseconds. The daemon itself waits 5 s for running
+ * summaries.
+ */
 const TERMINATE_MS = 6000;
 
 export interface DaemonOptions {
   command: string;
-  /** The places in which the program was looked for. */
+  /** The places where the program was searched for. */
   tried: readonly string[];
   args: string[];
   cwd?: string | undefined;
@@ -66,7 +69,7 @@ export class Daemon {
         if (this.pid === undefined) end(whyNotStarted(options, error));
       });
       this.#child.on('close', () => end('the daemon has ended'));
-      // A child of the daemon may hold its output open.
+      // A child of the daemon may keep the output open, so this does not wait for its end.
       this.#child.on('exit', () => setTimeout(end, DRAIN_MS, 'the daemon has ended').unref());
     });
   }
@@ -81,12 +84,12 @@ export class Daemon {
     for (const handle of this.#handles()) handle.ref?.();
   }
 
-  /** Lets this process end while the daemon runs; the daemon then ends too. */
+  /** Lets this process end while the daemon runs. The daemon then ends too. */
   unref(): void {
     for (const handle of this.#handles()) handle.unref?.();
   }
 
-  /** Pipes are sockets, though their types do not say so. */
+  /** The pipes of the daemon are sockets, although their types do not say so. */
   #handles(): Partial<Socket>[] {
     const { stdin, stdout, stderr } = this.#child;
     return [this.#child, stdin, stdout, stderr] as unknown[] as Partial<Socket>[];
@@ -96,7 +99,7 @@ export class Daemon {
     this.#child.stdin.write(`${line}\n`);
   }
 
-  /** Closes stdin and waits for the exit; after `timeoutMs` sends SIGTERM, then SIGKILL. */
+  /** Closes stdin and waits for the exit. After `timeoutMs` it sends SIGTERM, and later SIGKILL. */
   async end(timeoutMs: number): Promise<void> {
     this.ref();
     this.#child.stdin.end();
@@ -129,7 +132,7 @@ export class Daemon {
   }
 }
 
-/** Says where a missing program was searched and how to install it. */
+/** Says where a missing program was searched for, and how to install it. */
 function whyNotStarted({ command, tried, cwd }: DaemonOptions, error: Error): string {
   const why = `cannot start ${command}: ${error.message}`;
   if (!('code' in error) || error.code !== 'ENOENT') return why;

@@ -12,14 +12,14 @@ import type { ErrorKind, ErrorObject } from './generated/types.js';
  */
 export type ClientErrorKind = 'disconnected' | 'timeout' | 'versionMismatch';
 
-/** The error of a call. Decide on `kind`; code and message are for people. */
+/** The error of a call. Programs should test `kind`; the code and the message are for people. */
 export class TreelinedError extends Error {
   override readonly name = 'TreelinedError';
 
   constructor(
     message: string,
     readonly kind: ErrorKind | ClientErrorKind,
-    /** Depends on the kind. */
+    /** The members depend on the kind. */
     readonly details: Record<string, unknown> = {},
     /** Whether the same call may succeed later, unchanged. */
     readonly retryable = false,
@@ -40,9 +40,7 @@ export class TreelinedError extends Error {
     return this.kind === kind;
   }
 
-  /**
-   * Returns the same error with the stack of the call. Its own stack contains only this package's reader.
-   */
+  /** Returns the same error with the stack of the call. Its own stack has only functions of this package. */
   at(site: string): TreelinedError {
     const { message, kind, details, retryable, retryAfterMs, code } = this;
     const error = new TreelinedError(message, kind, details, retryable, retryAfterMs, code);
@@ -58,7 +56,7 @@ export class TreelinedError extends Error {
   }
 }
 
-/** Returns the stack from here on, without the message above it. */
+/** Returns the stack from the caller on, without the message above it. */
 export function callSite(): string {
   const lines = (new Error().stack ?? '').split('\n');
   const first = lines.findIndex((line) => /^\s+at /.test(line));

@@ -1,8 +1,8 @@
-// Splits a stream of bytes into lines at `\n` only: U+2028, U+2029 and `\r` occur inside messages.
+// Splits a stream of bytes into lines only at `\n`, since U+2028, U+2029 and `\r` may be inside messages.
 
 const NEWLINE = 0x0a;
 
-/** Collects chunks. Reads each byte once, even of long lines. */
+/** Collects chunks of lines. Reads each byte once, even if lines are long. */
 export class LineSplitter {
   #parts: Uint8Array[] = [];
   #decoder = new TextDecoder();

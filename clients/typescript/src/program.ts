@@ -1,4 +1,4 @@
-// Finds the daemon's program.
+// Finds the program of the daemon.
 
 import { accessSync, constants } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,18 +7,18 @@ import { dirname, join } from 'node:path';
 /** The environment variable that names the program. */
 const VARIABLE = 'TREELINED_BIN';
 
-/** The package with the programs for this platform, which npm installs with this one. */
+/** The package with the programs for this platform. npm installs it together with this package. */
 export const PLATFORM = `treelined-${process.platform}-${process.arch}`;
 
-/** The program to start, and the places that were tried. */
+/** The program to start, and the places where it was searched for. */
 export interface FoundProgram {
   command: string;
   tried: string[];
 }
 
 /**
- * Finds the program. One that the caller or `TREELINED_BIN` names is taken as it is. Otherwise that of the platform
- * package beside this one is taken, else the one on the `PATH`.
+ * Finds the program. If the caller or `TREELINED_BIN` names a program, this program is returned. Otherwise it is the
+ * program of the installed platform package or, without this package, the one on the `PATH`.
  */
 export function findProgram(
   named: string | undefined,
@@ -34,7 +34,7 @@ export function findProgram(
   return { command: name, tried };
 }
 
-/** The program of this name in the package for this platform; undefined if that is not installed. */
+/** The path of a program in the platform package; undefined if this package is not installed. */
 export function programOfPlatform(name: string): string | undefined {
   try {
     const manifest = createRequire(import.meta.url).resolve(`${PLATFORM}/package.json`);

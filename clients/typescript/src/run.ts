@@ -1,14 +1,14 @@
-// Runs a program of the package for this platform in place of this process, for the commands that npm installs.
+// Runs a program of the platform package in place of this process. The commands that npm installs use it.
 
 import { spawn } from 'node:child_process';
 import { PLATFORM, programOfPlatform } from './program.js';
 
-/** Signals that are for the program, too. */
+/** The signals that are passed on to the program. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs the program with the arguments of this process, and ends this process as the program ends. */
+/** Runs the program with the arguments of this process. This process ends with the same exit code or signal. */
 export function run(name: string): void {
-  // TREELINED_BIN may name this very command, and is not asked for.
+  // TREELINED_BIN may be the path of this command, so it is not used.
   const command = programOfPlatform(name);
   if (command === undefined) {
     console.error(

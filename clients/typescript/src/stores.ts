@@ -1,4 +1,4 @@
-// Ids for packages that keep the sessions of another program, whose keys are any text.
+// Session ids for packages that store the sessions of another program, whose keys may be any text.
 
 import { createHash } from 'node:crypto';
 
@@ -7,14 +7,15 @@ const LONGEST = 128;
 const HASHED = 'k-';
 
 /**
- * Returns the id of the session of a key: the key itself where it is a valid id. Any other key, and one that begins like
- * a hashed one, has the id `k-` and 40 hexadecimal digits of its SHA-256. The session has the key in full, so that its
- * user can compare it (`schema/stores.md`). The ids are those of `treelined.stores` of the Python client.
+ * Returns the session id for a key. If the key is a valid id, it is the id. For any other key, and for a key that
+ * looks like a hashed one, the id is `k-` and 40 hexadecimal digits of the key's SHA-256. The session stores the
+ * whole key, so that a package can compare it (`schema/stores.md`). `treelined.stores` of the Python client returns
+ * the same ids.
  */
 export function sessionIdOfKey(key: string): string {
   if (ID.test(key) && key.length <= LONGEST && !key.startsWith(HASHED)) return key;
   const hash = createHash('sha256');
-  // A lone surrogate has no UTF-8: it is hashed as the three bytes that its number would have.
+  // A lone surrogate cannot be encoded in UTF-8. It is hashed as the three bytes that its code point would have.
   for (const piece of key.split(/(\p{Surrogate})/u)) {
     const code = /^\p{Surrogate}$/u.test(piece) ? piece.charCodeAt(0) : undefined;
     hash.update(

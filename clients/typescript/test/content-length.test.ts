@@ -1,4 +1,4 @@
-// The daemon's Content-Length framing, with a client that has no other.
+// Tests the daemon's Content-Length framing with a client that knows no other framing.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -29,7 +29,7 @@ async function attach(t: test.TestContext): Promise<[MessageConnection, ChildPro
   return [connection, daemon];
 }
 
-/** A daemon that is shared has no directory of its own for new sessions. */
+/** A shared daemon has no working directory for new sessions, so each request names one. */
 const cwd = process.cwd();
 const capabilities = { answers: { session_before_tree: {} } };
 

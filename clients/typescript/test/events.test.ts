@@ -77,7 +77,7 @@ test('an answerer can summarize', async (t) => {
   assert.equal((await client.getLabel({ entryId: moved.summaryEntry.id })).label, 'left');
 });
 
-// A guard that threw had no opinion, so the move that it was to hold back happened.
+// A guard that threw an error once counted as having no opinion, so the move happened.
 test('without an answerer or an opinion the navigation proceeds, and an error cancels it', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
@@ -121,7 +121,8 @@ test('a veto says who and why', async (t) => {
   assert.deepEqual([moved.by, moved.message], ['guard', 'é'.repeat(500)]);
 });
 
-// An answer with `cancel: true` and a member too many was refused, and the client then had no opinion.
+// An answer with `cancel: true` and an unknown member was once refused, and the client then counted as having no
+// opinion.
 test('an invalid answer is reported and cancels', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
@@ -139,7 +140,7 @@ test('an invalid answer is reported and cancels', async (t) => {
   assert.equal(errors.length, answers.length);
 });
 
-// The event had to be named twice: for the daemon, and for the answerer.
+// Once, the event had to be named twice: for the daemon, and for the answerer.
 test('answers of connect make the daemon wait', async (t) => {
   const client = await start(t, {
     answers: {

@@ -1,4 +1,4 @@
-// Shared by the tests: the daemon, folders, clients, a conversation.
+// Functions that the tests share: for the daemon, folders, clients, and a conversation.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,10 +8,10 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { type Client, type ConnectOptions, connect } from 'treelined';
 
-/** The daemon: TREELINED_BIN, else the one on the PATH. */
+/** The program of the daemon: TREELINED_BIN, or the one on the PATH. */
 export const command = process.env.TREELINED_BIN ?? 'treelined';
 
-/** The folder of the package, seen from build/test/. */
+/** The folder of the package, relative to build/test/. */
 export const packageDir = new URL('../../', import.meta.url);
 
 /** Makes a folder that is removed after the test. */
@@ -21,11 +21,11 @@ export async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Returns the options of clients of one shared daemon, which ends after the test. */
+/** Returns the options for clients of one shared daemon. The daemon ends after the test. */
 export async function shared(t: TestContext): Promise<{ sessionDir: string; socket: string }> {
   const dir = await folder(t);
   const socket = join(dir, 'daemon.sock');
-  // It fails if no client has started the daemon.
+  // This fails if no client has started the daemon.
   t.after(() => promisify(execFile)(command, ['stop', '--socket', socket]).catch(() => {}));
   return { sessionDir: join(dir, 'sessions'), socket };
 }
@@ -37,7 +37,7 @@ export async function start(t: TestContext, options: ConnectOptions = {}): Promi
   return client;
 }
 
-/** Creates a session with the messages u1 → a1 → u2 → a2 and the leaf a2. */
+/** Creates a session with the messages u1 → a1 → u2 → a2. The leaf is a2. */
 export async function conversation(client: Client): Promise<string> {
   const { session } = await client.createSession();
   const { sessionId } = session;

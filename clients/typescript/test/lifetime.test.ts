@@ -1,4 +1,4 @@
-// Start and end: versions, deadlines, the death of the daemon, the end of its stdin.
+// The start and the end of the daemon: versions, deadlines, its death, and the end of its stdin.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -96,7 +96,7 @@ test('a daemon that cannot be started is disconnected with the cause', async () 
   });
 });
 
-// A missing program was a bare ENOENT, like a missing folder.
+// The error for a missing program was once only ENOENT, the same as for a missing folder.
 test('the error for a missing program names the PATH and a remedy', async () => {
   const missing = (options: ConnectOptions) =>
     connect(options).then(
@@ -112,12 +112,12 @@ test('the error for a missing program names the PATH and a remedy', async () => 
   assert.match(await missing({ command, cwd: '/nowhere' }), /no folder \/nowhere to start it in/);
 });
 
-// A response arrives outside of the call, so stacks began in the reader of the pipe.
-// Bun names no async functions in stacks.
+// A response arrives outside of the call, so stacks once began in the reader of the pipe.
+// Bun does not show async functions in stacks.
 const isBun = 'bun' in process.versions;
 
 test('the stack of an error contains the caller', { skip: isBun }, async (t) => {
-  // The question has no answer. A daemon stopped by SIGSTOP can still answer: the signal returns before it stops.
+  // The question is never answered. SIGSTOP alone is not enough: the daemon can still answer before it stops.
   const client = await start(t, { answers: { session_before_tree: () => new Promise(() => {}) } });
   const asks = async (): Promise<void> => {
     await client.getEntry({ entryId: 'nothing' });
@@ -138,7 +138,7 @@ test('the stack of an error contains the caller', { skip: isBun }, async (t) => 
   assert.match(await stackOf(asks), /asks/);
 });
 
-// A program that did not close its client never ended: the daemon's pipes kept it alive.
+// A program that did not close its client once never ended, since the daemon's pipes kept it alive.
 test('a client that is not closed does not keep the program alive', { skip: isBun }, async (t) => {
   const script = join(await folder(t), 'forgetful.mjs');
   const client = JSON.stringify(new URL('dist/index.js', packageDir).href);
@@ -193,7 +193,7 @@ test('a program that is not a daemon is recognized', async () => {
   });
 });
 
-/** Makes a fake daemon: of another version, or without responses. */
+/** Makes a fake daemon, which speaks another version or never responds. */
 async function impostor(t: test.TestContext, answer: string): Promise<[string, string[]]> {
   const script = join(await folder(t), 'daemon.mjs');
   await writeFile(

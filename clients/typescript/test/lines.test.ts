@@ -1,4 +1,4 @@
-// Splitting bytes into lines.
+// Tests that bytes are split into lines.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

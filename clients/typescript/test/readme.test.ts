@@ -1,4 +1,4 @@
-// The examples of the README, in Node and in Bun.
+// Runs the examples of the README, in Node and in Bun.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-// schema/: JSON Schema that the daemon's messages obey, and OpenRPC.
+// Compares the daemon's messages with the JSON Schema and the OpenRPC document in schema/.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -37,18 +37,18 @@ const published = (module: unknown): AnySchemaObject =>
 test('the OpenRPC document is valid against its meta-schema', async () => {
   const meta = new Ajv({ strict: false, validateFormats: false });
   meta.addMetaSchema(published(jsonSchema));
-  // References to it occur with and without the slash.
+  // References to this schema occur with and without the slash.
   meta.addSchema({ $ref: published(jsonSchema).$id }, 'https://meta.json-schema.tools');
   const validate = meta.compile(published(openrpc));
   const document = await readSchema('openrpc.json');
   assert(validate(document), JSON.stringify(validate.errors));
 });
 
-/** Methods that the conversation does not call: most of them are the client's own business. */
+/** Methods that this conversation does not call. Most of them are called only by the client itself. */
 const NOT_CALLED = [
   'initialize',
   'answer_event',
-  // They make files of other agents.
+  // These make files of other agents.
   'continue_session',
   'continuation_started',
   'shutdown',
@@ -83,7 +83,7 @@ test('examples of the OpenRPC document obey its schemas', async () => {
   }
 });
 
-/** Values to put into members of messages and entries. */
+/** The values that are put into members of messages and entries. */
 const VALUES: unknown[] = [
   undefined,
   null,
@@ -123,7 +123,7 @@ interface Definition {
 
 const definitions = wire.$defs as Record<string, Definition>;
 
-/** For each member of a union: a valid value, and variants with another value in one member. */
+/** For each member of a union, yields a valid value, and variants in which one member has another value. */
 function* variants(union: string, tag: string): Generator<Record<string, unknown>> {
   for (const { $ref } of definitions[union]?.oneOf ?? []) {
     const { properties = {}, required = [] } = definitions[$ref.split('/').at(-1) ?? ''] ?? {};
@@ -145,7 +145,7 @@ function* variants(union: string, tag: string): Generator<Record<string, unknown
   }
 }
 
-/** Returns whether the daemon refuses the value for its shape, not for the entries that its ids name. */
+/** Whether the daemon refuses the value because of its shape, and not because of the entries that its ids name. */
 async function isRefused(call: Promise<unknown>): Promise<boolean> {
   try {
     await call;
@@ -158,7 +158,7 @@ async function isRefused(call: Promise<unknown>): Promise<boolean> {
   }
 }
 
-// The schema allowed any role with any content, of which the daemon refused some.
+// The schema once allowed any role with any content, but the daemon refused some combinations.
 test('the schema accepts the messages that the daemon accepts, and no others', async (t) => {
   const client = await start(t);
   const { session } = await client.createSession({ ephemeral: true });
@@ -166,7 +166,7 @@ test('the schema accepts the messages that the daemon accepts, and no others', a
   const messages = [...variants('Message', 'role'), {}, { role: 5, content: 'x' }];
   await Promise.all(
     messages.map(async (message) => {
-      // As JSON, without undefined members.
+      // The message is converted to JSON, which has no undefined members.
       const sent = JSON.parse(JSON.stringify(message)) as never;
       const params = { sessionId: session.sessionId, message: sent };
       const refused = await isRefused(client.appendMessage(params));
@@ -187,9 +187,9 @@ test('the schema accepts the entries that the daemon accepts, and no others', as
     { type: 'custom', customType: 'treelined.own' },
   ];
   for (const entry of [...variants('NewEntry', 'type'), ...more]) {
-    // A schema cannot express the grammar of a timestamp, nor that the id of an entry is taken.
+    // A schema cannot express the grammar of a timestamp, or that the id of an entry is already used.
     if (entry.timestamp === 'x' || entry.timestamp === '' || entry.id === 'x') continue;
-    // What a context edit may name depends on the path of its parent.
+    // The entries that a context edit may name depend on the path of its parent.
     if (entry.type === 'context_edit' && entry.parentId === null) continue;
     if (entry.type === 'context_edit') entry.parentId ??= 'x';
     const sent = JSON.parse(JSON.stringify(entry)) as never;
@@ -340,7 +340,7 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('restore_session', { sessionId });
 }
 
-/** Calls what takes two clients: commands, and questions to a person. */
+/** Makes the calls that need two clients: commands, and questions to a person. */
 async function meet(peer: Client, call: Call): Promise<void> {
   await peer.offerCommand({ name: 'peer' }, ({ args }) => ({ output: args, prompt: 'go on' }));
   await call('run_command', { name: 'peer', args: 'x' });

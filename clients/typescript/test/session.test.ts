@@ -1,4 +1,4 @@
-// A client about one session, and the program that a client starts.
+// Tests of the calls of one session, and of the program that a client starts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ async function createWith(client: Client, entryId: string): Promise<string> {
   return sessionId;
 }
 
-// With two open sessions every call had to name one.
+// If two sessions were open, every call once had to name one.
 test('the calls of a session are about it unless they name another', async (t) => {
   const client = await start(t);
   const first = client.session(await createWith(client, 'u1'));

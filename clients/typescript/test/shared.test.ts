@@ -12,7 +12,7 @@ async function meeting(t: TestContext) {
   const daemon = await shared(t);
   return async (name: string, options: ConnectOptions = {}): Promise<Client> => {
     const client = await start(t, { ...daemon, clientInfo: { name }, ...options });
-    // While nobody awaits it, a client that waits for notifications does not keep the process alive.
+    // If `closed` is not awaited, a client that waits for notifications does not keep the process alive.
     void client.closed;
     return client;
   };

@@ -1,4 +1,4 @@
-// Ids of sessions by keys.
+// Tests of the session ids for keys.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The types of entries and messages. This file does not compile if they lose precision.
+// Tests of the types of entries and messages. This file does not compile if the types lose precision.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -27,7 +27,7 @@ function told(message: Message): string {
   return message.role;
 }
 
-// A message was a role with any content, so that readers had to cast it.
+// The type of a message was once a role with any content, so that programs had to cast it.
 test('comparing the type of an entry and the role of a message narrows them', () => {
   const own = { id: 'a', parentId: null, timestamp: '2026-01-01T00:00:00.000Z' };
   const messages: Message[] = [

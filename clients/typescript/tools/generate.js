@@ -1,6 +1,5 @@
-// Writes src/generated/ from the repository's schema/: the types of the protocol with
-// json-schema-to-typescript, and a table of methods and notifications.
-// With --check it writes nothing, and fails if a file is stale.
+// Writes src/generated/ from the repository's schema/: the types of the protocol with json-schema-to-typescript, and
+// a table of methods and notifications. With --check it writes nothing, and fails if a file is stale.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile } from 'json-schema-to-typescript';
@@ -48,19 +47,19 @@ async function types(definitions) {
 }
 
 function adapt(name, definition) {
-  // Entries, messages and blocks of content keep members that the protocol does not know.
+  // Entries, messages and content blocks may have members that the protocol does not know.
   if (/(Entry|Message|Block)$/.test(name) && definition.properties) {
     definition.additionalProperties = true;
   }
-  // TypeScript cannot exclude strings from `string`; an opaque type lets `type` and `role` narrow unions.
+  // TypeScript cannot exclude strings from `string`. With an opaque type instead, `type` and `role` narrow unions.
   for (const tag of [definition.properties?.type, definition.properties?.role]) {
     if (tag?.not?.enum) tag.tsType = 'OtherType';
   }
-  // The schema leaves open how a person answers.
+  // The schema does not define the value of a person's answer.
   if (definition.properties?.dismissed) definition.properties.value.tsType = 'boolean | string';
   const pending = [definition];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    // The empty array that the daemon accepts from languages whose empty object is an array.
+    // The daemon accepts an empty array only from languages whose empty object is an array.
     if (Array.isArray(next.anyOf)) next.anyOf = next.anyOf.filter((shape) => shape.maxItems !== 0);
     pending.push(
       ...Object.values(next).filter((value) => value !== null && typeof value === 'object'),
@@ -80,7 +79,7 @@ function protocol(list, definitions) {
     .map(({ kind }) => [kind, `${pascal(kind)}Details`])
     .filter(([, type]) => type in definitions);
 
-  // Others name a session that is not open.
+  // The `sessionId` of these methods is not the id of an open session.
   const others = ['create_session', 'open_session', 'restore_session'];
   const aboutSession = methods
     .filter(
