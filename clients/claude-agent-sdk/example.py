@@ -1,4 +1,4 @@
-"""Keep a transcript that was resumed at an earlier message: both branches stay. Needs no model."""
+"""Store a transcript that was resumed at an earlier message. Both branches stay. Needs no model."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def main() -> None:
                 record("4", "3", "assistant", "At noon."),
             ],
         )
-        # As with `resume_session_at`: the next prompt follows on the second line.
+        # As after `resume_session_at`, the next prompt is below the second line.
         await store.append(
             PROJECT,
             [

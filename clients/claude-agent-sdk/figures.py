@@ -1,7 +1,7 @@
-"""Time appends, a load, and the size, beside the SDK's store in memory and a file of JSON lines.
+"""Measure this store, the SDK's store in memory, and a file of JSON lines.
 
-`append` is the median of 300 appends of one record of some 800 bytes, `load` the best of five reads
-of 10,000 records, `list` a list of summaries by a new process.
+`append` is the median of 300 appends of one record of about 800 bytes. `load` is the best of five
+reads of 10,000 records. `list` is a list of summaries by a new process.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def record(number: int) -> Any:
 
 
 class Lines(SessionStore):
-    """One file, as Claude has its transcripts."""
+    """A store in one file, in the format of Claude's transcripts."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "s.jsonl"

@@ -1,8 +1,8 @@
-"""Stands for the program Claude Code, which the SDK runs: its answer is the path of prompts.
+"""A stand-in for the program Claude Code, which the SDK runs. It answers with the path of prompts.
 
-It has the parts of its protocol that a query needs, and writes its transcript as that program does,
-to its folder and, as mirrored frames, to the SDK. It imports no SDK, so that it starts at once;
-`STUB_PROJECT` is what the SDK calls the project.
+It implements the part of the protocol that a query needs. Like Claude Code it writes its transcript
+to its folder, and sends it to the SDK in frames. It imports no SDK, so that it starts at once.
+`STUB_PROJECT` is the SDK's name of the project.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores on a daemon `TREELINED_BIN`, and records."""
+"""Fixtures of the tests: stores with the daemon `TREELINED_BIN`, and records."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def called(call: str, name: str, **given: Any) -> Any:
 
 
 def result(uuid: str, parent: str, call: str, content: Any, **more: Any) -> Any:
-    """Return a record of what a tool has said."""
+    """Return a record of the result of a tool."""
     part = {"tool_use_id": call, "type": "tool_result", "content": content, **more}
     return said(uuid, parent, "", message={"role": "user", "content": [part]})

@@ -1,4 +1,4 @@
-"""The SDK with a store, and a program of our own in the place of Claude Code."""
+"""Tests of the SDK with a store, and with a stand-in for Claude Code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_conversation_goes_on_from_the_store_and_branches(
 
     first, answer = await ask("Plan a trip.")
     session = first.session_id
-    # The program does not need its own files: it gets the transcript from the store.
+    # The program gets the transcript from the store, so it does not need its own files.
     (file,) = (tmp_path / "home").rglob("*.jsonl")
     file.unlink()
     second, _ = await ask("By plane.", resume=session)

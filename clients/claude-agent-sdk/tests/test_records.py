@@ -1,4 +1,4 @@
-"""Records come back as they were, and are shown as what they are."""
+"""Records are restored unchanged, and treelined shows them by their kinds."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ RECORDS: list[Any] = [
 def same(record: Any) -> None:
     whole = json.dumps(record)
     entry = entry_of(record, "s", Turn(), ())
-    assert json.dumps(record) == whole  # it is the caller's
+    assert json.dumps(record) == whole  # The caller's record does not change.
     back = json.loads(json.dumps({"id": "made", "timestamp": "made", **entry}))
     assert json.dumps(record_of(back, "s")) == whole
 
@@ -114,7 +114,7 @@ KEYS: list[tuple[str, ...]] = [
 
 
 def test_ids_and_entries_are_those_of_the_package_for_javascript() -> None:
-    """`typescript/test` compares with the same file. `TREELINED_UPDATE=1` writes it."""
+    """The tests of `typescript` use the same file. `TREELINED_UPDATE=1` writes it."""
     made = {
         "keys": [{"key": list(key), "text": text_of(key), "id": session_of(key)} for key in KEYS],
         # JavaScript has no `0.0`.
@@ -131,7 +131,7 @@ def test_ids_and_entries_are_those_of_the_package_for_javascript() -> None:
 
 
 def test_random_records_come_back_equal() -> None:
-    """Values of records in places where others stand, among them the `0` that stands for one."""
+    """Put values in unusual places of records, also the placeholder `0`."""
     chance = random.Random(5)  # noqa: S311
     pool = [0, False, None, "", "a", "b", "root", 0.0, [], {}, "2026-03-01T09:30:00.000Z"]
 

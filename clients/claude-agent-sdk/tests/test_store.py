@@ -1,4 +1,4 @@
-"""The suite of the SDK, and what it does not ask."""
+"""Tests of the store: the suite of the SDK, and further tests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mark(number: int, **more: Any) -> Any:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[tuple[TreelinedSessionStore, TreelinedSessionStore]]:
-    """Two stores of two daemons on one session directory."""
+    """Return two stores, of two daemons with the same session directory."""
     folder = str(tmp_path / "sessions")
     with Client(session_dir=folder) as first, Client(session_dir=folder) as second:
         yield TreelinedSessionStore(first), TreelinedSessionStore(second)
@@ -65,12 +65,12 @@ async def test_the_suite_of_the_sdk(tmp_path: Path) -> None:
     finally:
         for client in clients:
             client.close()
-    # One for each contract, and one for a look at what the store has: none was passed over.
+    # There is one client for each contract, and one for an inspection. So no contract was skipped.
     assert len(clients) == 15
 
 
 class Model(InMemorySessionStore):
-    """The store of the SDK, and what it asks of others: a `uuid` is stored once."""
+    """The SDK's own store, but each `uuid` is stored once, as the SDK requires of other stores."""
 
     async def append(self, key: Any, entries: list[Any]) -> None:
         seen = {entry.get("uuid") for entry in self.get_entries(key)} - {None}
@@ -138,7 +138,7 @@ async def test_a_repeated_append_stores_nothing_twice(
     await one.append(KEY, first)
     await one.append(KEY, first)
     await other.append(KEY, [*first, said("c", "b", "three"), said("c", "b", "again")])
-    # What is there stays: an entry is never changed.
+    # A stored entry is never changed.
     await one.append(KEY, [said("b", "a", "another two"), said("d", "c", "four")])
     records: Any = await other.load(KEY)
     assert [record["message"]["content"] for record in records] == ["one", "two", "three", "four"]
@@ -173,7 +173,7 @@ async def test_appends_are_in_the_order_of_their_calls(client: Client) -> None:
     await asyncio.sleep(0)
     calls[20].cancel()
     await asyncio.gather(*calls, return_exceptions=True)
-    # The cancelled one was made too, in its turn.
+    # The cancelled call was completed too, in its order.
     assert await store.load(KEY) == [mark(n) for n in range(30)]
 
 
@@ -199,7 +199,7 @@ async def test_branches_are_those_of_the_transcript(client: Client) -> None:
         ("by plane", "b", False),
         ("by train", "b", True),
     ]
-    # A parent that nobody has appended is no reason to lose its child.
+    # A child must not be lost because its parent was never appended.
     await store.append(KEY, [said("h", "lost", "and then"), said("i", "h", "more")])
     path = [entry["id"] for entry in client.get_path(session_id=ID)["entries"]]
     assert path == ["k-key", "a", "b", "e", "f", "h", "i"]
@@ -208,7 +208,7 @@ async def test_branches_are_those_of_the_transcript(client: Client) -> None:
 
 
 async def test_calls_at_once_are_no_branches(client: Client) -> None:
-    """Claude writes each call as a line, and each result below its call."""
+    """Claude writes one line for each call, and puts each result below its call."""
     store = TreelinedSessionStore(client)
     calls = [answered(f"a{n}", "u" if n == 1 else "a1", called(f"t{n}", "Read")) for n in (1, 2)]
     for call in calls:
@@ -218,14 +218,14 @@ async def test_calls_at_once_are_no_branches(client: Client) -> None:
     last = answered("a3", "r1", text("Both."))
     records = [said("u", None, "Look."), *calls, note, *results, last]
     await store.append(KEY, records[:3])
-    await store.append(KEY, records[2:5])  # a part of it again
+    await store.append(KEY, records[2:5])  # These records overlap.
     await store.append(KEY, records[5:])
     assert await store.load(KEY) == records
     client.open_session(session_id=ID)
     path = [entry["id"] for entry in client.get_path(session_id=ID)["entries"]]
     assert path == ["k-key", "u", "a1", "a2", "n", "r1", "r2", "a3"]
     assert len(client.list_branches(session_id=ID)["branches"]) == 1
-    # A prompt goes where it says.
+    # A prompt is below the parent that it names.
     await store.append(KEY, [said("v", "a1", "Only the first.")])
     rows = client.list_branches(session_id=ID)["branches"]
     assert [row["forkId"] for row in rows] == ["a1", "a1"]
@@ -265,12 +265,12 @@ async def test_keys_are_apart_whatever_their_texts_are(client: Client) -> None:
 
 
 def test_an_id_is_the_same_in_every_language() -> None:
-    """The same ids as in `typescript/test`."""
+    """The ids are the same as in the tests of `typescript`."""
     assert (
         text_of(("p é\x7f", "\ud800", "\U0001f600"))
         == '["p \\u00e9\\u007f","\\ud800","\\ud83d\\ude00"]'
     )
-    # A pair of halves is the character that JSON makes of it.
+    # JSON joins the two halves of a character.
     halves, whole = ("\ud83d\ude00", "s"), ("\U0001f600", "s")
     assert parts_of({"project_key": halves[0], "session_id": halves[1]}) == whole
     assert session_of(halves) == session_of(whole)
@@ -317,12 +317,12 @@ async def test_deleted_sessions_are_in_the_trash(
     assert await other.load(KEY) is None
     assert await other.load(SUB) is None
     assert len(one._client.list_trash()["sessions"]) == 3  # noqa: SLF001
-    # The other process, which had it open, makes it anew.
+    # The other process had the session open, and creates it again.
     await other.append(KEY, [mark(2)])
     assert await one.load(KEY) == [mark(2)]
     await other.delete(KEY)
     one._client.restore_session(session_id=session_of(("p", "s", SUB["subpath"])))  # noqa: SLF001
-    # What was left of a deletion that did not end goes with the next one.
+    # The next deletion removes the rest of an interrupted one.
     await one.delete(KEY)
     assert await one.load(SUB) is None
 
@@ -341,14 +341,14 @@ async def test_a_summary_is_that_of_all_records_of_all_processes(
             assert len(records) == 600
             assert summary["data"] == fold_session_summary(None, KEY, records)["data"]
     stored = [entry for entry in entries(two[0]) if entry.get("customType", "").endswith("python")]
-    # It was stored on the way, so that a new process reads little for it.
+    # The summary was stored in between, so that a new process needs to read only a few records.
     assert len(stored) >= 2
 
 
 async def test_a_summary_that_cannot_be_made_fails_no_append(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The SDK would append the records once more."""
+    """An error would make the SDK append the records again."""
     store = TreelinedSessionStore(client)
 
     def fold(*_: Any) -> Any:
@@ -407,7 +407,7 @@ async def test_the_functions_of_the_sdk_work_on_the_store(client: Client, tmp_pa
 
 
 async def test_many_sessions_of_one_store(client: Client) -> None:
-    """More than stay open in the daemon."""
+    """There are more sessions than stay open in the daemon."""
     store = TreelinedSessionStore(client)
     for number in range(150):
         await store.append({**KEY, "session_id": f"s{number}"}, [mark(number)])

@@ -1,9 +1,11 @@
-"""Records of a transcript as entries of a session, and back, equal as JSON with members in order.
+"""Converts records of a transcript to entries of a session, and back.
 
-A record is one entry. What a message, a compaction or a name of treelined has of it is not stored
-twice: the member `claude` beside it has the record, with `0` in the place of each such value. A
-record of another kind is `data` of a custom entry, in the same form. A record that has a `0` of its
-own in such a place, or that is nested too deeply, is kept as text.
+The restored records are equal as JSON, with their members in the same order. Each record becomes
+one entry. If it is a message, a compaction or a name, the values that treelined stores in the entry
+are not stored twice: the member `claude` of the entry has the rest of the record, with a `0` in
+place of each such value. A record of another kind becomes the `data` of a custom entry, in the same
+form. A record that already has a `0` in such a place, or that is nested too deeply, is stored as
+text.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ Json = dict[str, Any]
 BESIDE = "claude"
 CUSTOM = "claude-agent-sdk.record"
 DEPTH = 200
-"""Nesting that a record may have; the daemon takes entries of 256 levels."""
+"""The most levels of a stored record. The daemon accepts entries of 256 levels."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _STOPS = {
@@ -35,7 +37,7 @@ _STOPS = {
     "refusal": "error",
 }
 _Slots = dict[str, tuple[str, type]]
-"""Members of a block, what they are called in treelined, and their types."""
+"""The members of a block, with their names in treelined and their types."""
 _BLOCKS: dict[str, tuple[str, _Slots]] = {
     "text": ("text", {"text": ("text", str)}),
     "thinking": ("thinking", {"thinking": ("thinking", str)}),
@@ -45,27 +47,27 @@ _BLOCKS: dict[str, tuple[str, _Slots]] = {
     ),
 }
 _PARTS = {kind: (name, slots) for name, (kind, slots) in _BLOCKS.items()}
-# One result is a message; several in one message stay as they are.
+# A message with one result becomes a tool result. Several results in one message stay as they are.
 _RESULT: _Slots = {"tool_use_id": ("", str), "content": ("", str)}
 _IMAGE: _Slots = {"data": ("data", str), "media_type": ("mimeType", str)}
 
 
 class _AsTextError(Exception):
-    """The record has a `0` where one stands for a value."""
+    """The record has a `0` where a `0` stands for a value, so it is stored as text."""
 
 
 def is_hole(value: object) -> bool:
-    """Return whether the value stands for one that the entry has elsewhere."""
+    """Return whether the value is a placeholder for a value of the entry."""
     # `0.0` is the same number in JavaScript.
     return type(value) in (int, float) and value == 0
 
 
 @dataclass
 class Turn:
-    """The lines of the newest answer and of its results, each below the one before.
+    """The newest answer: its lines and the lines of its results, each below the one before.
 
-    Claude writes a line for each block of an answer, and each result below the line of its call:
-    by `parentUuid` alone, calls at once would be branches.
+    Claude writes one line for each block of an answer, and puts each result below the line of its
+    call. With `parentUuid` alone, several calls at once would become branches.
     """
 
     message: str | None = None
@@ -75,16 +77,16 @@ class Turn:
     """The names of tools by the ids of calls that have no result yet."""
 
     def copy(self) -> Turn:
-        """Return a copy, to be changed by an append that may fail."""
+        """Return a copy. An append changes the copy, and may fail."""
         return Turn(self.message, set(self.ids), self.tail, dict(self.tools))
 
     def place(self, record: Json, name: str | None, parent: str | None) -> str | None:
-        """Return the parent of a record in the tree, and take the record into the turn."""
+        """Return the parent of a record in the tree, and add the record to the turn."""
         message = record.get("message")
         kind, inner = record.get("type"), message if isinstance(message, dict) else {}
         is_inside = parent is not None and parent in self.ids
         if kind == "user" and not _is_result(inner):
-            # A prompt begins a branch wherever it says.
+            # A prompt begins a branch at any position, so the answer has ended.
             self.ids.clear()
             return parent
         if kind == "assistant" and (self.message is None or inner.get("id") != self.message):
@@ -102,9 +104,9 @@ class Turn:
 
 
 def entry_of(record: Json, session: str, turn: Turn, unknown: Collection[str]) -> Json:
-    """Return the entry of a record of the session `session`, which follows on `turn`.
+    """Return the entry of a record of the session `session`. The record follows `turn`.
 
-    `unknown` has ids that no entry of the session has, so that none can be a child of them.
+    `unknown` has ids that no entry of the session has, so that the entry cannot be a child of them.
     """
     entry: Json = {"type": "custom"}
     uuid, stamp = record.get("uuid"), record.get("timestamp")
@@ -132,21 +134,21 @@ def entry_of(record: Json, session: str, turn: Turn, unknown: Collection[str]) -
 
 
 def as_text(entry: Json, record: Json) -> Json:
-    """Return the entry, with the record as text."""
+    """Return the entry with the record as text."""
     kept = {name: entry[name] for name in entry if name in ("id", "parentId", "timestamp")}
     text = json.dumps(record, separators=(",", ":"))
     return {"type": "custom", **kept, "customType": CUSTOM, "data": {"json": text}}
 
 
 def record_of(entry: Json, session: str) -> Json | None:
-    """Return the record of an entry; None for an entry that is not one of a record.
+    """Return the record of an entry; None for other entries.
 
-    The entry is used up: what it has becomes part of the record.
+    The entry must not be used afterwards, since its parts become parts of the record.
     """
     rest = entry.get(BESIDE)
     if rest is None and entry.get("customType") == CUSTOM:
         rest = entry.get("data")
-    # A copy that `cherry_pick` or a merge has made is not a record once more.
+    # `cherry_pick` and merges copy entries. A copy is not a second record.
     if not isinstance(rest, dict) or "copiedFrom" in entry:
         return None
     if (text := _text_in(rest)) is not None:
@@ -188,10 +190,10 @@ def _is_result(message: Json) -> bool:
 
 
 def _parent(record: Json) -> str | None:
-    """Return the id of the parent; None for a record that does not say."""
+    """Return the id of the parent; None if the record has none."""
     if "parentUuid" not in record:
         return None
-    # After a compaction the conversation goes on where it was.
+    # After a compaction the conversation continues at the same position.
     parent = record["parentUuid"] or record.get("logicalParentUuid")
     return entry_id(parent) or HEAD
 
@@ -212,14 +214,14 @@ def _check(members: Json, *names: str) -> None:
 
 
 def _empty(members: Json, name: str, *, is_there: bool) -> None:
-    """Put a hole in the place of a value that the entry has."""
+    """Replace a value by a placeholder if the entry has the value."""
     _check(members, name)
     if is_there:
         members[name] = 0
 
 
 def _members(record: Json, tools: dict[str, str]) -> tuple[Json, Json]:
-    """Return the members of the entry, and the record without what they have."""
+    """Return the members of the entry, and the record without the values in these members."""
     kind, message = record.get("type"), record.get("message")
     made = None
     if kind in ("user", "assistant") and isinstance(message, dict):
@@ -240,14 +242,14 @@ def _members(record: Json, tools: dict[str, str]) -> tuple[Json, Json]:
 def _name(record: Json) -> tuple[Json, Json] | None:
     title = record.get("customTitle")
     _check(record, "customTitle")
-    # The daemon keeps a name as one trimmed line.
+    # The daemon stores a name as one trimmed line, so another name would change.
     if not isinstance(title, str) or not title.isprintable() or title.strip() != title or not title:
         return None
     return {"type": "session_info", "name": title}, {**record, "customTitle": 0}
 
 
 def _queued(record: Json) -> tuple[Json, Json] | None:
-    """Return what a person wrote while the model worked."""
+    """Return the entry for text that a person wrote while the model worked."""
     attachment = record.get("attachment")
     if not isinstance(attachment, dict):
         return None
@@ -255,7 +257,7 @@ def _queued(record: Json) -> tuple[Json, Json] | None:
     _check(attachment, "prompt")
     if attachment.get("type") != "queued_command" or not isinstance(prompt, str):
         return None
-    if prompt.startswith("<"):  # a notice of the program
+    if prompt.startswith("<"):  # It is a notice of the program.
         return None
     message = {"role": "user", "content": prompt}
     rest = {**record, "attachment": {**attachment, "prompt": 0}}
@@ -269,7 +271,7 @@ def _user(record: Json, message: Json, tools: dict[str, str]) -> tuple[Json, Jso
     shown, rest = made
     beside = {**record, "message": {**message, "content": rest}}
     if record.get("isCompactSummary") is True and isinstance(shown, str):
-        # The record does not say how many tokens there were before.
+        # The record does not contain the number of tokens before the compaction.
         members = {"type": "compaction", "summary": shown}
         return {**members, "firstKeptEntryId": None, "tokensBefore": 0}, beside
     if record.get("isMeta") is True:
@@ -279,7 +281,7 @@ def _user(record: Json, message: Json, tools: dict[str, str]) -> tuple[Json, Jso
 
 
 def _result(record: Json, message: Json, tools: dict[str, str]) -> tuple[Json, Json] | None:
-    """Return the entry of the only result in a message."""
+    """Return the entry for a message with exactly one result."""
     content = message.get("content")
     if not isinstance(content, list) or len(content) != 1 or not isinstance(content[0], dict):
         return None
@@ -300,7 +302,7 @@ def _result(record: Json, message: Json, tools: dict[str, str]) -> tuple[Json, J
     printed = record.get("toolUseResult")
     if isinstance(printed, dict):
         _check(printed, "stdout")
-        # A command's result has the text a second time.
+        # The result of a command has the text a second time.
         if isinstance(shown, str) and printed.get("stdout") == shown:
             beside["toolUseResult"] = {**printed, "stdout": 0}
     return {"type": "message", "message": result}, beside
@@ -322,7 +324,7 @@ def _assistant(record: Json, message: Json) -> tuple[Json, Json] | None:
 
 
 def _content(content: Any) -> tuple[Any, Any] | None:  # noqa: ANN401
-    """Return what is shown of a content, and the rest of it; None if nothing is."""
+    """Return the shown part of a content, and the rest; None if no part is shown."""
     if isinstance(content, str):
         return content, 0
     _check({"content": content}, "content")
@@ -340,7 +342,7 @@ def _content(content: Any) -> tuple[Any, Any] | None:  # noqa: ANN401
 
 
 def _block(part: Any) -> tuple[Json | None, Any]:  # noqa: ANN401
-    """Return a block, and what is left of the part; None if there is no such block."""
+    """Return the block and the rest of a part; None if treelined has no such block."""
     if (found := _slots(part)) is None:
         return None, part
     kind, holder, slots = found
@@ -355,7 +357,7 @@ def _block(part: Any) -> tuple[Json | None, Any]:  # noqa: ANN401
 
 
 def _slots(part: Any) -> tuple[str, Json, _Slots] | None:  # noqa: ANN401
-    """Return the type of the block, and the members of a part that it has, in their object."""
+    """Return the type of the block, the object with its members, and these members."""
     if not isinstance(part, dict):
         return None
     kind = part.get("type")
@@ -371,7 +373,7 @@ def _slots(part: Any) -> tuple[str, Json, _Slots] | None:  # noqa: ANN401
 
 
 def _fill(rest: Json, entry: Json) -> None:
-    """Put the values of an entry back into the holes of its record."""
+    """Put the values of an entry back in place of the placeholders in its record."""
     kind = entry["type"]
     if kind == "session_info":
         rest["customTitle"] = entry.get("name")
@@ -424,7 +426,7 @@ def _fill_parts(parts: list[Any], blocks: Iterator[Json]) -> None:
 
 
 def _text(shown: Any) -> Any:  # noqa: ANN401
-    """Return a text that may stand in a block."""
+    """Return the text of a content, if a block can hold it."""
     if isinstance(shown, list):
         return shown[0].get("text") if shown else None
     return shown

@@ -1,4 +1,4 @@
-"""Keys of sessions, and the ids that they have in treelined."""
+"""The keys of sessions in the SDK, and their ids in treelined."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from claude_agent_sdk import SessionKey
 
 HEAD = "k-key"
-"""The id of the entry that has the key. A `uuid` with this beginning is hashed, so none has it."""
+"""The id of the entry that stores the key. A `uuid` that begins like this is hashed."""
 HEAD_TYPE = "claude-agent-sdk.key"
 
 Parts = tuple[str, ...]
-"""Project, session, and the sub-path of a subagent."""
+"""The parts of a key: project, session, and for a subagent its sub-path."""
 
 
 def parts_of(key: SessionKey) -> Parts:
@@ -24,30 +24,30 @@ def parts_of(key: SessionKey) -> Parts:
     if subpath == "":
         raise ValueError("the subpath is empty: leave it out for the main transcript")
     whole: Parts = (key["project_key"], key["session_id"])
-    # Two halves of a character become that character, as in every text that was JSON once.
+    # JSON joins the two halves of a character.
     return tuple(json.loads(text_of(whole if subpath is None else (*whole, subpath))))
 
 
 def text_of(parts: Parts) -> str:
-    """Return the key as a JSON array in ASCII, the same in Python and JavaScript.
+    """Return the key as a JSON array in ASCII, which is the same text in JavaScript.
 
-    A lone surrogate is an escape there, so that it is hashed alike too.
+    A lone surrogate becomes an escape in it, so its hash is the same too.
     """
     return json.dumps(parts, separators=(",", ":"))
 
 
 def session_of(parts: Parts) -> str:
-    """Return the id of the session of a key. It begins with `k-`: the array is not a valid id."""
+    """Return the session id for a key: `k-…`, since the array is not a valid id."""
     return stores.session_id(text_of(parts))
 
 
 def key_in(entry: dict[str, Any], session: str) -> Parts | None:
-    """Return the key that the first entry of a session has; None if it is not that of a store."""
+    """Return the key in the first entry; None if a store has not written this entry."""
     data = entry.get("data")
     text = data.get("key") if isinstance(data, dict) else None
     if entry.get("customType") != HEAD_TYPE or not isinstance(text, str):
         return None
-    # A fork that treelined has made has the key of its source.
+    # A fork that treelined has made contains the key of its source.
     if stores.session_id(text) != session:
         return None
     try:
@@ -58,6 +58,6 @@ def key_in(entry: dict[str, Any], session: str) -> Parts | None:
 
 
 def entry_id(uuid: object) -> str | None:
-    """Return the id of the entry of a record; None for a record without a `uuid`."""
-    # `root` is the position before the first entry.
+    """Return the entry id for a record; None if the record has no `uuid`."""
+    # `root` means the position before the first entry, so it cannot be an id.
     return stores.session_id(uuid) if isinstance(uuid, str) and uuid != "root" else None

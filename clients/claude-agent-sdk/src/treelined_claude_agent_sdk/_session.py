@@ -1,4 +1,4 @@
-"""One session: the records of one key."""
+"""One session, which has the records of one key."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _PAGE = 8 << 20
-"""Bytes of a page of entries."""
+"""The most bytes of a page of entries."""
 _ATTEMPTS = 8
 _TOOLS = 1_000
-"""Calls without a result whose tools are kept."""
+"""The most calls without a result whose tools are remembered."""
 _ABSENT = ("sessionNotFound", "sessionDeleted")
 
 
@@ -41,14 +41,14 @@ class Session:
     is_new: bool = False
     turn: _entries.Turn = field(default_factory=_entries.Turn)
     appended: int = 0
-    """Records that were appended since the summary was stored."""
+    """The number of records that were appended since the summary was stored."""
 
     def is_there(self) -> bool:
-        """Return whether the file is there: another process may have deleted it."""
+        """Return whether the file exists. Another process may have deleted it."""
         return self.path is None or Path(self.path).exists()
 
     def close(self) -> None:
-        """Close it in the daemon."""
+        """Close the session in the daemon."""
         with contextlib.suppress(TreelinedError):
             self.client.call("close_session", {"sessionId": self.id})
 
@@ -66,12 +66,12 @@ class Session:
                 return
 
     def records(self, entries: Sequence[Json]) -> list[Any]:
-        """Return the records of these entries, which are used up."""
+        """Return the records of these entries. The entries must not be used afterwards."""
         found = (_entries.record_of(entry, self.parts[1]) for entry in entries)
         return [record for record in found if record is not None]
 
     def append(self, records: Sequence[Json]) -> None:
-        """Append the records, all of them or none, without those whose `uuid` is there."""
+        """Append all of the records or none. Leave out those whose `uuid` is already stored."""
         batch = _Batch(self, list(_once(records)))
         for attempt in range(1, _ATTEMPTS + 1):
             if not batch.records:
@@ -98,7 +98,7 @@ class Session:
 
 
 class _Batch:
-    """Records on their way into a session."""
+    """The records of one append."""
 
     def __init__(self, session: Session, records: list[Json]) -> None:
         self.session = session
@@ -124,9 +124,9 @@ class _Batch:
         return {"sessionId": session.id, "entries": entries}
 
     def mend(self, error: TreelinedError) -> bool:
-        """Change the batch so that this error does not come again; return whether it can be."""
+        """Change the batch so that this error does not occur again, if possible; return whether."""
         if error.kind == "entryNotFound" and not self.unknown:
-            # A parent that was never appended: its child follows on what was written last.
+            # The parent was never appended, so its child follows the last written record.
             names = {_keys.HEAD} if self.session.is_new else set()
             for entry in self.params()["entries"]:
                 parent = entry.get("parentId")
@@ -135,7 +135,7 @@ class _Batch:
                 names.add(entry.get("id"))
             return bool(self.unknown)
         if error.kind == "duplicateEntryId":
-            # What is there stays, whatever the new record has.
+            # Stored records do not change, even if a new record has other content.
             before = len(self.records)
             self.records = [
                 record
@@ -175,7 +175,7 @@ def open_existing(client: Client, parts: _keys.Parts, options: Json) -> Session 
 
 
 def create(client: Client, parts: _keys.Parts, records: Sequence[Json], options: Json) -> Session:
-    """Open a new session, whose file is made with the first records."""
+    """Open a new session. Its file is written with the first records."""
     name = _keys.session_of(parts)
     params: Json = {"sessionId": name, "write": "first-entry", **options}
     cwds = (record.get("cwd") for record in records)
@@ -206,7 +206,7 @@ def _source(records: Sequence[Json]) -> str | None:
 
 
 def _once(records: Sequence[Json]) -> Iterator[Json]:
-    """Yield the first record of each `uuid`, and all without one."""
+    """Yield the first record of each `uuid`, and all records without a `uuid`."""
     seen = set()
     for record in records:
         name = _keys.entry_id(record.get("uuid"))

@@ -1,4 +1,4 @@
-"""The store."""
+"""The session store."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _SUMMARY = "claude-agent-sdk.summary.python"
-"""The type of summaries. The SDK for JavaScript has other members in them."""
+"""The type of the entries with summaries. Those of the SDK for JavaScript have other members."""
 _OPEN = 64
-"""Sessions that stay open."""
+"""The most sessions that stay open."""
 _KNOWN = 65_536
-"""Sessions whose keys are remembered; the same number of summaries."""
+"""The most sessions whose keys are kept in memory. The same number of summaries is kept."""
 _EVERY = 256
-"""Records after which the summary is stored, so that nobody reads more than these for it."""
+"""The number of records after which the summary is stored again."""
 _GONE = ("sessionNotFound", "sessionDeleted", "sessionReplaced", "sessionExists")
 
 
 @dataclass
 class _Folded:
-    """The summary of a main transcript up to an entry."""
+    """The summary of a main transcript, up to one of its entries."""
 
     path: str | None
     last: str | None = None
@@ -52,7 +52,7 @@ class _Folded:
 
 
 class _File(NamedTuple):
-    """The file of a session, as it was."""
+    """The file of a session at the last look."""
 
     path: str
     mtime: int
@@ -65,13 +65,13 @@ class _File(NamedTuple):
 
 
 class TreelinedSessionStore(SessionStore):
-    """A store of sessions as trees, which passes the suite of the SDK.
+    """A store of sessions as trees. It passes the suite of the SDK.
 
-    `client` is a client of treelined to use, which stays open; without one the store starts a
-    daemon of its own, which `close` ends. `durability` is that of appends, as the daemon has it
-    (`os`, `interval`, `always`).
+    `client` is the client of treelined to use, which stays open. Without one the store starts a
+    daemon, which `close` ends. `durability` is the durability of appends (`os`, `interval`,
+    `always`).
 
-    Calls take effect in the order in which they are made, also those that are cancelled.
+    Calls take effect in the order in which they are made, even if they are cancelled.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class TreelinedSessionStore(SessionStore):
         self._sessions: OrderedDict[_keys.Parts, _session.Session] = OrderedDict()
         self._keys: dict[str, _keys.Parts] = {}
         self._folded: dict[_keys.Parts, _Folded] = {}
-        # One thread, so that calls are in order, and what it has needs no lock.
+        # A single thread keeps the calls in order, and its data needs no lock.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treelined")
 
     async def __aenter__(self) -> Self:
@@ -103,20 +103,20 @@ class TreelinedSessionStore(SessionStore):
         await anyio.to_thread.run_sync(self.close)
 
     def close(self) -> None:
-        """Wait for calls, and end the daemon if the store has started it."""
+        """Wait for running calls, and end the daemon if the store has started it."""
         self._worker.shutdown()
         if self._own is not None:
             self._own.close()
             self._own = None
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Append the entries, all of them or none; one whose `uuid` is there is passed over."""
+        """Append all of the entries or none. Leave out those whose `uuid` is already stored."""
         parts, records = _keys.parts_of(key), [dict(entry) for entry in entries]
         if records:
             await self._run(lambda: self._append(parts, records))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """Return the entries in the order in which they were stored; None without any."""
+        """Return the entries in the order in which they were stored; None if there are none."""
         parts = _keys.parts_of(key)
         return await self._run(lambda: self._load(parts))
 
@@ -140,7 +140,7 @@ class TreelinedSessionStore(SessionStore):
         )
 
     async def delete(self, key: SessionKey) -> None:
-        """Move a transcript to the trash; a session follows its subagents."""
+        """Move a transcript to the trash, the transcripts of its subagents first."""
         parts = _keys.parts_of(key)
 
         def delete() -> None:
@@ -156,7 +156,7 @@ class TreelinedSessionStore(SessionStore):
         return await self._run(lambda: [sub[2] for sub in self._subagents(parts)])
 
     async def _run(self, job: Callable[[], _T]) -> _T:
-        # The job is in the queue before anything is awaited: a cancelled call is finished too.
+        # The job is queued before the first `await`, so a cancelled call is completed too.
         future = self._worker.submit(job)
         return await anyio.to_thread.run_sync(future.result)
 
@@ -194,7 +194,7 @@ class TreelinedSessionStore(SessionStore):
         try:
             self._append_once(parts, records)
         except TreelinedError as error:
-            # Another process has deleted the session, or was faster to make it.
+            # Another process has deleted the session, or has created it first.
             if error.kind not in _GONE:
                 raise
             self._append_once(parts, records)
@@ -212,7 +212,7 @@ class TreelinedSessionStore(SessionStore):
             raise
         self._keep(session)
         if session.appended >= _EVERY and len(parts) == 2:  # noqa: PLR2004
-            # The records are stored, whatever comes; without the summary, somebody reads more.
+            # The records are stored. Without the summary, the next reader only reads more records.
             with contextlib.suppress(Exception):
                 self._store_summary(session)
 
@@ -249,7 +249,7 @@ class TreelinedSessionStore(SessionStore):
         return [key for key in keys if key is not None and len(key) > 2 and key[:2] == parts]  # noqa: PLR2004
 
     def _rows(self, which: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the rows of the sessions that may be those of a key."""
+        """Return the rows of all sessions that may belong to a key."""
         rows: dict[str, dict[str, Any]] = {}
         params = {"archived": True, "local": True, "sort": "created", **which}
         page: dict[str, Any] = {"nextCursor": None}
@@ -257,7 +257,7 @@ class TreelinedSessionStore(SessionStore):
             try:
                 page = self._client.call("list_sessions", {**params, "cursor": page["nextCursor"]})
             except TreelinedError as error:
-                # The last row of the page before was deleted meanwhile.
+                # The last row of the previous page was deleted in the meantime.
                 if error.kind != "invalidParams" or page["nextCursor"] is None:
                     raise
                 page = {"nextCursor": None}
@@ -280,7 +280,7 @@ class TreelinedSessionStore(SessionStore):
         return parts
 
     def _summary(self, parts: _keys.Parts, file: _File) -> SessionSummaryEntry | None:
-        """Return the summary of the file as it was then, or newer."""
+        """Return the summary of the file at this state, or a newer one."""
         folded = self._folded.get(parts)
         if folded is None or folded.file != file:
             session = self._open(parts)
@@ -291,14 +291,14 @@ class TreelinedSessionStore(SessionStore):
         return folded.summary and {**folded.summary, "mtime": file.milliseconds}
 
     def _fold(self, session: _session.Session) -> _Folded:
-        """Fold what was stored since the last time, by any process."""
+        """Add the records that any process has stored since the last time to the summary."""
         folded = self._folded.get(session.parts)
         if folded is None or folded.path != session.path:
             folded = _stored_summary(session)
         try:
             _fold_on(session, folded)
         except TreelinedError as error:
-            # The entry up to which it goes was taken out of the file.
+            # The last entry of the summary was removed from the file.
             if error.kind != "entryNotFound":
                 raise
             folded = _Folded(session.path)
@@ -309,7 +309,7 @@ class TreelinedSessionStore(SessionStore):
         return folded
 
     def _store_summary(self, session: _session.Session) -> None:
-        """Append the summary beside the conversation. It says up to which entry it goes."""
+        """Store the summary beside the conversation. It contains the id of its last entry."""
         folded = self._fold(session)
         if folded.summary is not None:
             data = {"after": folded.last, "data": folded.summary["data"]}
@@ -343,7 +343,7 @@ def _fold_on(session: _session.Session, folded: _Folded) -> None:
 
 
 def _read_key(path: str, name: str) -> _keys.Parts | None:
-    """Return the key in the first entry of a file: the second line, or one of the next."""
+    """Return the key in the first entry of a file, on the second line or soon after."""
     with Path(path).open("rb") as file:
         for _ in range(8):
             line = file.readline(1 << 20)

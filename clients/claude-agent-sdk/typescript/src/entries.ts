@@ -1,9 +1,8 @@
-// Records of a transcript as entries of a session, and back, equal as JSON.
-//
-// A record is one entry. What a message, a compaction or a name of treelined has of it is not stored twice: the member
-// `claude` beside it has the record, with `0` in the place of each such value. A record of another kind is `data` of a
-// custom entry, in the same form. A record that has a `0` of its own in such a place, or that is nested too deeply, is
-// kept as text. The entries are those of the Python package.
+// Converts records of a transcript to entries of a session, and back to records that are equal as JSON. Each record
+// becomes one entry. If it is a message, a compaction or a name, the values that treelined stores in the entry are
+// not stored twice: the member `claude` of the entry has the rest of the record, with a `0` in place of each such
+// value. A record of another kind becomes the `data` of a custom entry, in the same form. A record that already has a
+// `0` in such a place, or that is nested too deeply, is stored as text. The Python package makes the same entries.
 
 import { entryId, isObject, type Json, parsed } from './keys.js';
 import type { Turn } from './turn.js';
@@ -11,7 +10,7 @@ import type { Turn } from './turn.js';
 const BESIDE = 'claude';
 const CUSTOM = 'claude-agent-sdk.record';
 
-/** Nesting that a record may have; the daemon takes entries of 256 levels. */
+/** The most levels of a stored record. The daemon accepts entries of 256 levels. */
 const DEPTH = 200;
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -24,7 +23,7 @@ const STOPS: Record<string, string> = {
   error: 'error',
 };
 
-/** Members of a block, what they are called in treelined, and their types. */
+/** The members of a block, with their names in treelined and their types. */
 type Slots = readonly (readonly [of: string, at: string, type: 'string' | 'object'])[];
 
 const BLOCKS = new Map<string, readonly [kind: string, slots: Slots]>([
@@ -47,28 +46,28 @@ const IMAGE: Slots = [
   ['data', 'data', 'string'],
   ['media_type', 'mimeType', 'string'],
 ];
-/** One result is a message; several in one message stay as they are. */
+/** A message with one result becomes a tool result. Several results in one message stay as they are. */
 const RESULT: Slots = [
   ['tool_use_id', '', 'string'],
   ['content', '', 'string'],
 ];
 
-/** The record has a `0` where one stands for a value. */
+/** Thrown for a record that has a `0` where a `0` stands for a value. Such a record is stored as text. */
 class AsText extends Error {}
 
 interface Made {
-  /** Members of the entry. */
+  /** The members of the entry. */
   members: Json;
-  /** The record without what they have. */
+  /** The record without the values that are in the members. */
   rest: Json;
 }
 
-/** Returns whether the value stands for one that the entry has elsewhere. */
+/** Whether the value is a placeholder for a value of the entry. */
 const isHole = (value: unknown): boolean => value === 0;
 
 /**
- * Returns the entry of a record of the session `session`, which follows on `turn`. `unknown` has ids that no entry of
- * the session has, so that none can be a child of them.
+ * Returns the entry of a record of the session `session`. The record follows `turn`. `unknown` has ids that no entry
+ * of the session has, so that the entry cannot be a child of them.
  */
 export function entryOf(
   record: Json,
@@ -99,17 +98,20 @@ export function entryOf(
   }
 }
 
-/** Returns the entry, with the record as text. */
+/** Returns the entry with the record as text. */
 export function asText(entry: Json, record: Json): Json {
   const { id, parentId, timestamp } = entry;
   const json = JSON.stringify(record);
   return { type: 'custom', id, parentId, timestamp, customType: CUSTOM, data: { json } };
 }
 
-/** Returns the record of an entry, if it is one of a record. The entry is used up. */
+/**
+ * Returns the record of an entry; undefined for other entries. The entry must not be used afterwards, since its parts
+ * become parts of the record.
+ */
 export function recordOf(entry: Json, session: string): Json | undefined {
   const rest = entry[BESIDE] ?? (entry.customType === CUSTOM ? entry.data : undefined);
-  // A copy that `cherry_pick` or a merge has made is not a record once more.
+  // `cherry_pick` and merges copy entries. A copy is not a second record.
   if (!isObject(rest) || 'copiedFrom' in entry) return undefined;
   const text = textIn(rest);
   if (text !== undefined) return parsed(text) as Json;
@@ -121,7 +123,7 @@ export function recordOf(entry: Json, session: string): Json | undefined {
   return rest;
 }
 
-/** Returns whether the value is nested more than `DEPTH` levels deep. */
+/** Whether the value is nested more than `DEPTH` levels deep. */
 export function isDeep(value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; depth < DEPTH && level.length > 0; depth++) {
@@ -139,7 +141,7 @@ function textIn(rest: Json): string | undefined {
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value) || value.startsWith('0000')) return false;
   const time = new Date(value);
-  // A day that is not in its month becomes another one.
+  // `Date` changes a day that its month does not have into another day.
   return !Number.isNaN(time.getTime()) && time.toISOString() === value;
 }
 
@@ -147,7 +149,7 @@ function check(members: Json, ...names: string[]): void {
   if (names.some((name) => isHole(members[name]))) throw new AsText();
 }
 
-/** Puts a hole in the place of a value that the entry has. */
+/** Replaces a value by a placeholder if the entry has the value. */
 function empty(members: Json, name: string, isThere: boolean): void {
   check(members, name);
   if (isThere) members[name] = 0;
@@ -176,20 +178,20 @@ function membersOf(record: Json, tools: Map<string, string>): Made {
 function title(record: Json): Made | undefined {
   const name = record.customTitle;
   check(record, 'customTitle');
-  // The daemon keeps a name as one trimmed line.
+  // The daemon stores a name as one trimmed line, so another name would change.
   if (typeof name !== 'string' || name === '' || name.trim() !== name) return undefined;
   if (/[\p{C}\p{Z}]/u.test(name.replaceAll(' ', ''))) return undefined;
   return { members: { type: 'session_info', name }, rest: { ...record, customTitle: 0 } };
 }
 
-/** Returns what a person wrote while the model worked. */
+/** Returns the entry for text that a person wrote while the model worked. */
 function queued(record: Json): Made | undefined {
   const attachment = record.attachment;
   if (!isObject(attachment)) return undefined;
   const prompt = attachment.prompt;
   check(attachment, 'prompt');
   if (attachment.type !== 'queued_command' || typeof prompt !== 'string') return undefined;
-  if (prompt.startsWith('<')) return undefined; // a notice of the program
+  if (prompt.startsWith('<')) return undefined; // It is a notice of the program.
   return {
     members: { type: 'message', message: { role: 'user', content: prompt } },
     rest: { ...record, attachment: { ...attachment, prompt: 0 } },
@@ -202,7 +204,7 @@ function user(record: Json, message: Json, tools: Map<string, string>): Made | u
   const rest = { ...record, message: { ...message, content: made.rest } };
   const content = made.shown;
   if (record.isCompactSummary === true && typeof content === 'string') {
-    // The record does not say how many tokens there were before.
+    // The record does not contain the number of tokens before the compaction.
     const kept = { firstKeptEntryId: null, tokensBefore: 0 };
     return { members: { type: 'compaction', summary: content, ...kept }, rest };
   }
@@ -213,7 +215,7 @@ function user(record: Json, message: Json, tools: Map<string, string>): Made | u
   return { members: { type: 'message', message: { role: 'user', content } }, rest };
 }
 
-/** Returns the entry of the only result in a message. */
+/** Returns the entry for a message with exactly one result. */
 function result(record: Json, message: Json, tools: Map<string, string>): Made | undefined {
   const content = message.content;
   if (!Array.isArray(content) || content.length !== 1) return undefined;
@@ -233,7 +235,7 @@ function result(record: Json, message: Json, tools: Map<string, string>): Made |
   const printed = record.toolUseResult;
   if (isObject(printed)) {
     check(printed, 'stdout');
-    // A command's result has the text a second time.
+    // The result of a command has the text a second time.
     if (typeof made?.shown === 'string' && printed.stdout === made.shown) {
       rest.toolUseResult = { ...printed, stdout: 0 };
     }
@@ -259,7 +261,7 @@ function assistant(record: Json, message: Json): Made | undefined {
   return { members: { type: 'message', message: said }, rest: { ...record, message: beside } };
 }
 
-/** Returns what is shown of a content, and the rest of it; undefined if nothing is. */
+/** Returns the shown part of a content, and the rest of it; undefined if no part is shown. */
 function contentOf(content: unknown): { shown: string | Json[]; rest: unknown } | undefined {
   if (typeof content === 'string') return { shown: content, rest: 0 };
   check({ content }, 'content');
@@ -277,7 +279,7 @@ function contentOf(content: unknown): { shown: string | Json[]; rest: unknown } 
 const blocksOf = (shown: string | Json[]): Json[] =>
   typeof shown === 'string' ? [{ type: 'text', text: shown }] : shown;
 
-/** Returns a block, and what is left of the part; undefined if there is no such block. */
+/** Returns the block of a part, and the rest of the part; undefined if treelined has no such block. */
 function blockOf(part: unknown): { block: Json; left: unknown } | undefined {
   const found = slotsOf(part);
   if (found === undefined) return undefined;
@@ -296,7 +298,7 @@ function blockOf(part: unknown): { block: Json; left: unknown } | undefined {
   return { block, left: holder === found.part ? emptied : { ...found.part, source: emptied } };
 }
 
-/** Returns the type of the block, and the members of a part that it has, in their object. */
+/** Returns the type of the block, the object with the members that the block takes, and these members. */
 function slotsOf(
   part: unknown,
 ): { kind: string; part: Json; holder: Json; slots: Slots } | undefined {
@@ -310,7 +312,7 @@ function slotsOf(
   return known && { kind: known[0], part, holder: part, slots: known[1] };
 }
 
-/** Puts the values of an entry back into the holes of its record. */
+/** Puts the values of an entry back in place of the placeholders in its record. */
 function fill(rest: Json, entry: Json): void {
   const { type } = entry;
   const { attachment, message } = rest;
@@ -361,7 +363,7 @@ function fillParts(parts: unknown[], blocks: readonly Json[]): void {
   }
 }
 
-/** Returns a text that may stand in a block. */
+/** Returns the text of a content, if a block can hold it. */
 function textOf(shown: unknown): unknown {
   const first: unknown = Array.isArray(shown) ? shown[0] : undefined;
   return isObject(first) ? first.text : shown;

@@ -1,15 +1,15 @@
-// Keys of sessions, and the ids that they have in treelined.
+// The keys of sessions in the SDK, and their ids in treelined.
 
 import type { SessionKey } from '@anthropic-ai/claude-agent-sdk';
 import { sessionIdOfKey } from 'treelined';
 
-/** Any object that was JSON. */
+/** An object of parsed JSON. */
 export type Json = Record<string, unknown>;
 
-/** Project, session, and the sub-path of a subagent. */
+/** The parts of a key: project, session, and for a subagent its sub-path. */
 export type Parts = readonly [project: string, session: string, subpath?: string];
 
-/** The id of the entry that has the key. A `uuid` with this beginning is hashed, so none has it. */
+/** The id of the entry that stores the key. A `uuid` that begins like this is hashed, so no record has this id. */
 export const HEAD = 'k-key';
 export const HEAD_TYPE = 'claude-agent-sdk.key';
 
@@ -23,8 +23,8 @@ export function partsOf(key: SessionKey): Parts {
 }
 
 /**
- * Returns the key as a JSON array in ASCII, the same in Python and JavaScript. A lone surrogate is an escape there, so
- * that it is hashed alike too.
+ * Returns the key as a JSON array in ASCII, which is the same text in Python and JavaScript. A lone surrogate becomes
+ * an escape in it, so its hash is the same too.
  */
 export function textOf(parts: Parts): string {
   return JSON.stringify(parts).replace(
@@ -33,24 +33,24 @@ export function textOf(parts: Parts): string {
   );
 }
 
-/** Returns the id of the session of a key. It begins with `k-`: the array is not a valid id. */
+/** Returns the session id for a key. It begins with `k-`, since the array is not a valid id. */
 export function sessionOf(parts: Parts): string {
   return sessionIdOfKey(textOf(parts));
 }
 
-/** Returns the key that the first entry of a session has, if it is that of a store. */
+/** Returns the key in the first entry of a session; undefined if a store has not written this entry. */
 export function keyIn(entry: Json, session: string): Parts | undefined {
   const text = isObject(entry.data) ? entry.data.key : undefined;
   if (entry.customType !== HEAD_TYPE || typeof text !== 'string') return undefined;
-  // A fork that treelined has made has the key of its source.
+  // A fork that treelined has made contains the key of its source.
   if (sessionIdOfKey(text) !== session) return undefined;
   const parts = parsed(text);
   return Array.isArray(parts) ? (parts as unknown as Parts) : undefined;
 }
 
-/** Returns the id of the entry of a record, if it has a `uuid`. */
+/** Returns the entry id for a record; undefined if the record has no `uuid`. */
 export function entryId(uuid: unknown): string | undefined {
-  // `root` is the position before the first entry.
+  // `root` means the position before the first entry, so it cannot be an id.
   return typeof uuid === 'string' && uuid !== 'root' ? sessionIdOfKey(uuid) : undefined;
 }
 
@@ -58,7 +58,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the value of a JSON text, or undefined if it is none. */
+/** Parses a JSON text; undefined if it is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-// One session: the records of one key.
+// One session, which has the records of one key.
 
 import { existsSync } from 'node:fs';
 
@@ -18,7 +18,7 @@ import {
 } from './keys.js';
 import { Turn } from './turn.js';
 
-/** Bytes of a page of entries. */
+/** The most bytes of a page of entries. */
 const PAGE = 8 << 20;
 const ATTEMPTS = 8;
 
@@ -29,12 +29,12 @@ export class KeyTaken extends Error {
 
 type Durability = NonNullable<Methods['open_session']['params']['durability']>;
 
-/** Options of openings. */
+/** The options for opening a session. */
 export interface OpenOptions {
   durability?: Durability;
 }
 
-/** Returns whether the error is one of the daemon, of one of these kinds. */
+/** Whether the error comes from the daemon and has one of these kinds. */
 export function isKind(error: unknown, ...kinds: string[]): error is TreelinedError {
   return error instanceof TreelinedError && kinds.includes(error.kind);
 }
@@ -42,7 +42,7 @@ export function isKind(error: unknown, ...kinds: string[]): error is TreelinedEr
 /** An open session. */
 export class Session {
   turn = new Turn();
-  /** Records that were appended since the summary was stored. */
+  /** The number of records that were appended since the summary was stored. */
   appended = 0;
 
   constructor(
@@ -53,7 +53,7 @@ export class Session {
     public isNew = false,
   ) {}
 
-  /** Opens the session of a key, if there is one. Throws `KeyTaken`. */
+  /** Opens the session of a key; undefined if there is none. Throws `KeyTaken`. */
   static async open(
     client: Client,
     parts: Parts,
@@ -77,7 +77,7 @@ export class Session {
     return session;
   }
 
-  /** Opens a new session, whose file is made with the first records. */
+  /** Opens a new session. Its file is written with the first records. */
   static async create(
     client: Client,
     parts: Parts,
@@ -106,12 +106,12 @@ export class Session {
     return new Session(client, parts, id, session.path, true);
   }
 
-  /** Returns whether the file is there: another process may have deleted it. */
+  /** Whether the file exists. Another process may have deleted it. */
   isThere(): boolean {
     return this.path === undefined || existsSync(this.path);
   }
 
-  /** Closes it in the daemon. */
+  /** Closes the session in the daemon. */
   async close(): Promise<void> {
     try {
       await this.client.closeSession({ sessionId: this.id });
@@ -136,7 +136,7 @@ export class Session {
     }
   }
 
-  /** Returns the records of these entries, which are used up. */
+  /** Returns the records of these entries. The entries must not be used afterwards. */
   records(entries: readonly Json[]): Json[] {
     return entries.flatMap((entry): Json[] => {
       const record = recordOf(entry, this.parts[1]);
@@ -144,7 +144,7 @@ export class Session {
     });
   }
 
-  /** Appends the records, all of them or none, without those whose `uuid` is there. */
+  /** Appends all of the records or none. Records whose `uuid` is already stored are left out. */
   async append(records: readonly Json[]): Promise<void> {
     const batch = new Batch(this, once(records));
     for (let attempt = 1; batch.hasRecords(); attempt++) {
@@ -160,7 +160,7 @@ export class Session {
     }
   }
 
-  /** Returns an entry, if there is one with this id. */
+  /** Returns the entry with this id, if there is one. */
   async entry(id: string): Promise<Json | undefined> {
     try {
       const found = await this.client.getEntry({ sessionId: this.id, entryId: id });
@@ -172,7 +172,7 @@ export class Session {
   }
 }
 
-/** Records on their way into a session. */
+/** The records of one append. */
 class Batch {
   readonly #unknown = new Set<string>();
   #isAsText = false;
@@ -204,10 +204,10 @@ class Batch {
     return { sessionId: session.id, entries } as unknown as Methods['append_entries']['params'];
   }
 
-  /** Changes the batch so that this error does not come again; returns whether it can be. */
+  /** Changes the batch so that this error does not occur again. Returns whether that was possible. */
   async mend(error: unknown): Promise<boolean> {
     if (isKind(error, 'entryNotFound') && this.#unknown.size === 0) {
-      // A parent that was never appended: its child follows on what was written last.
+      // The parent was never appended, so its child follows the last written record.
       const names = new Set<unknown>(this.session.isNew ? [HEAD] : []);
       const unknown: string[] = [];
       const { entries } = this.params();
@@ -221,7 +221,7 @@ class Batch {
       return unknown.length > 0;
     }
     if (isKind(error, 'duplicateEntryId')) {
-      // What is there stays, whatever the new record has.
+      // Stored records do not change, even if a new record has other content.
       const kept: Json[] = [];
       for (const record of this.records) {
         const name = entryId(record.uuid);
@@ -243,13 +243,13 @@ class Batch {
   }
 }
 
-/** Returns the first text of a record that is not empty. */
+/** Returns the first text in the records that is not empty. */
 function first(records: readonly Json[], text: (record: Json) => unknown): string | undefined {
   return records.map(text).find((value) => typeof value === 'string' && value !== '') as
     string | undefined;
 }
 
-/** Returns the first record of each `uuid`, and all without one. */
+/** Returns the first record of each `uuid`, and all records without a `uuid`. */
 function once(records: readonly Json[]): Json[] {
   const seen = new Set<string>();
   return records.filter((record) => {

@@ -1,4 +1,4 @@
-// The store.
+// The session store.
 
 import { open, stat } from 'node:fs/promises';
 
@@ -24,29 +24,29 @@ import {
 } from './keys.js';
 import { isKind, type OpenOptions, Session } from './session.js';
 
-/** The type of summaries. The SDK for Python has other members in them. */
+/** The type of the entries with summaries. Summaries of the SDK for Python have other members. */
 const SUMMARY = 'claude-agent-sdk.summary.javascript';
-/** Sessions that stay open. */
+/** The most sessions that stay open. */
 const OPEN = 64;
-/** Sessions whose keys are remembered; the same number of summaries. */
+/** The most sessions whose keys are kept in memory. The same number of summaries is kept. */
 const KNOWN = 65_536;
-/** Records after which the summary is stored, so that nobody reads more than these for it. */
+/** After this number of records the summary is stored, so that at most this number must be read for a newer one. */
 const EVERY = 256;
-/** Bytes at the beginning of a file in which its key is. */
+/** The most bytes at the beginning of a file in which the key is searched for. */
 const HEAD_BYTES = 1 << 20;
 const LINES = 8;
 const GONE = ['sessionNotFound', 'sessionDeleted', 'sessionReplaced', 'sessionExists'] as const;
 
 type Row = Methods['list_sessions']['result']['sessions'][number];
 
-/** The file of a session, as it was. */
+/** The file of a session at the last look. */
 interface File {
   path: string;
   mtime: number;
   size: number;
 }
 
-/** The summary of a main transcript up to an entry. */
+/** The summary of a main transcript, up to one of its entries. */
 interface Folded {
   path: string | undefined;
   last?: string;
@@ -56,23 +56,21 @@ interface Folded {
 
 /** Options of a store. */
 export interface StoreOptions extends OpenOptions {
-  /** A client of treelined to use, which stays open. Without one the store starts a daemon of its own, which `close` ends. */
+  /** The client of treelined to use, which stays open. Without one the store starts a daemon, which `close` ends. */
   client?: Client;
 }
 
-/**
- * A store of sessions as trees. Calls take effect in the order in which they are made.
- */
+/** A store of sessions as trees. Calls take effect in the order in which they are made. */
 export class TreelinedSessionStore implements SessionStore {
   readonly #given: Client | undefined;
   readonly #options: OpenOptions;
   #own: Client | undefined;
   #isClosed = false;
-  /** By the text of the key; the one that was used last is the last one. */
+  /** The open sessions by the texts of their keys, in the order of their last use. */
   readonly #sessions = new Map<string, Session>();
   readonly #keys = new Map<string, Parts>();
   readonly #folded = new Map<string, Folded>();
-  /** The end of the last call. */
+  /** Resolves when the last call has ended. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor({ client, ...options }: StoreOptions = {}) {
@@ -80,7 +78,7 @@ export class TreelinedSessionStore implements SessionStore {
     this.#options = options;
   }
 
-  /** Waits for calls, and ends the daemon if the store has started it. */
+  /** Waits for running calls, and ends the daemon if the store has started it. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last;
@@ -92,14 +90,14 @@ export class TreelinedSessionStore implements SessionStore {
     await this.close();
   }
 
-  /** Appends the entries, all of them or none; one whose `uuid` is there is passed over. */
+  /** Appends all of the entries or none. Entries whose `uuid` is already stored are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const parts = partsOf(key);
     const records = entries.map((entry): Json => ({ ...entry }));
     if (records.length > 0) await this.#run((client) => this.#append(client, parts, records));
   }
 
-  /** Returns the entries in the order in which they were stored; null without any. */
+  /** Returns the entries in the order in which they were stored; null if there are none. */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const parts = partsOf(key);
     return this.#run(async (client) => {
@@ -134,7 +132,7 @@ export class TreelinedSessionStore implements SessionStore {
     });
   }
 
-  /** Moves a transcript to the trash; that of a session after those of its subagents. */
+  /** Moves a transcript to the trash. The transcripts of its subagents are moved first. */
   async delete(key: SessionKey): Promise<void> {
     const parts = partsOf(key);
     await this.#run(async (client) => {
@@ -151,7 +149,7 @@ export class TreelinedSessionStore implements SessionStore {
     });
   }
 
-  /** Runs the job after those before it, whatever came of them. */
+  /** Runs the job after all earlier jobs have ended, even if some have failed. */
   async #run<T>(job: (client: Client) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new Error('the store is closed');
     const done = this.#last.then(async () => job(this.#given ?? (this.#own ??= await connect())));
@@ -192,7 +190,7 @@ export class TreelinedSessionStore implements SessionStore {
     try {
       await this.#appendOnce(client, parts, records);
     } catch (error) {
-      // Another process has deleted the session, or was faster to make it.
+      // Another process has deleted the session, or has created it first.
       if (!isKind(error, ...GONE)) throw error;
       await this.#appendOnce(client, parts, records);
     }
@@ -213,7 +211,7 @@ export class TreelinedSessionStore implements SessionStore {
     try {
       await this.#storeSummary(session);
     } catch {
-      // The records are stored; without the summary, somebody reads more.
+      // The records are stored. Without the summary, the next reader must only read more records.
     }
   }
 
@@ -240,7 +238,7 @@ export class TreelinedSessionStore implements SessionStore {
         const { mtimeMs, size } = await stat(row.path);
         found.push({ parts, file: { path: row.path, mtime: mtimeMs, size } });
       } catch {
-        // It was deleted meanwhile.
+        // The session was deleted in the meantime.
       }
     }
     return found;
@@ -255,7 +253,7 @@ export class TreelinedSessionStore implements SessionStore {
     return subs;
   }
 
-  /** Returns the rows of the sessions that may be those of a key. */
+  /** Returns the rows of all sessions that may belong to a key. */
   async #rows(client: Client, which: { spawnedBy?: string }): Promise<Row[]> {
     const rows = new Map<string, Row>();
     const params = { archived: true, local: true, sort: 'created', ...which } as const;
@@ -269,7 +267,7 @@ export class TreelinedSessionStore implements SessionStore {
         for (const row of page.sessions) rows.set(row.sessionId, row);
         cursor = page.nextCursor ?? undefined;
       } catch (error) {
-        // The last row of the page before was deleted meanwhile.
+        // The last row of the previous page was deleted in the meantime.
         if (!isKind(error, 'invalidParams') || cursor === undefined) throw error;
         rows.clear();
         return await this.#rows(client, which);
@@ -288,7 +286,7 @@ export class TreelinedSessionStore implements SessionStore {
     return parts;
   }
 
-  /** Returns the summary of the file as it was then, or newer. */
+  /** Returns the summary of the file at this state, or a newer one. */
   async #summary(
     client: Client,
     parts: Parts,
@@ -305,7 +303,7 @@ export class TreelinedSessionStore implements SessionStore {
     return folded?.summary && { ...folded.summary, mtime: Math.floor(file.mtime) };
   }
 
-  /** Folds what was stored since the last time, by any process. */
+  /** Adds the records that any process has stored since the last time to the summary. */
   async #fold(session: Session): Promise<Folded> {
     const name = textOf(session.parts);
     let folded = this.#folded.get(name);
@@ -314,7 +312,7 @@ export class TreelinedSessionStore implements SessionStore {
     try {
       await foldOn(session, folded);
     } catch (error) {
-      // The entry up to which it goes was taken out of the file.
+      // The last entry of the summary was removed from the file.
       if (!isKind(error, 'entryNotFound')) throw error;
       folded = { path: session.path };
       await foldOn(session, folded);
@@ -324,7 +322,7 @@ export class TreelinedSessionStore implements SessionStore {
     return folded;
   }
 
-  /** Appends the summary beside the conversation. It says up to which entry it goes. */
+  /** Stores the summary beside the conversation. The summary contains the id of its last entry. */
   async #storeSummary(session: Session): Promise<void> {
     const { last, summary } = await this.#fold(session);
     if (summary !== undefined) {
@@ -362,7 +360,7 @@ async function foldOn(session: Session, folded: Folded): Promise<void> {
   }
 }
 
-/** Returns the key in the first entry of a file: the second line, or one of the next. */
+/** Returns the key in the first entry of a file, which is on the second line or soon after. */
 async function readKey(path: string, session: string): Promise<Parts | undefined> {
   const file = await open(path);
   try {
@@ -370,7 +368,7 @@ async function readKey(path: string, session: string): Promise<Parts | undefined
     while (text.length < HEAD_BYTES) {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, text.length);
       if (bytesRead === 0) break;
-      // What is looked for is in ASCII: as Latin-1, each byte is one character.
+      // The key is in ASCII, so decoding as Latin-1 is enough: each byte becomes one character.
       text += buffer.toString('latin1', 0, bytesRead);
       const lines = text.split('\n', LINES);
       for (const line of lines) {

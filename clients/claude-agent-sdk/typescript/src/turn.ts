@@ -1,13 +1,14 @@
-// The place of a record in the tree.
+// Finds the position of a record in the tree.
 
 import { entryId, HEAD, isObject, type Json } from './keys.js';
 
-/** Calls without a result whose tools are kept. */
+/** The most calls without a result whose tools are remembered. */
 const TOOLS = 1_000;
 
 /**
- * The newest answer: its lines and those of its results, which follow on each other. Claude writes a line for each block
- * of an answer, and each result below the line of its call: by `parentUuid` alone, calls at once would be branches.
+ * The newest answer: its lines and the lines of its results, each below the one before. Claude writes one line for
+ * each block of an answer, and puts each result below the line of its call. With `parentUuid` alone, several calls at
+ * once would become branches.
  */
 export class Turn {
   #message: string | undefined;
@@ -16,7 +17,7 @@ export class Turn {
   /** The names of tools by the ids of calls that have no result yet. */
   tools = new Map<string, string>();
 
-  /** Returns a copy, to be changed by an append that may fail. */
+  /** Returns a copy. An append changes the copy, and may fail. */
   copy(): Turn {
     const copy = new Turn();
     copy.#message = this.#message;
@@ -26,7 +27,7 @@ export class Turn {
     return copy;
   }
 
-  /** Returns the parent of a record in the tree, and takes the record into the turn. */
+  /** Returns the parent of a record in the tree, and adds the record to the turn. */
   place(record: Json, name: string | undefined): string | undefined {
     const parent = parentOf(record);
     const message = isObject(record.message) ? record.message : {};
@@ -34,7 +35,7 @@ export class Turn {
     const follows = isInside ? this.#tail : parent;
     const kind = record.type;
     if (kind === 'user' && !isResult(message)) {
-      // A prompt begins a branch wherever it says.
+      // A prompt begins a branch at any position, so the answer has ended.
       this.#ids.clear();
       return parent;
     }
@@ -53,11 +54,11 @@ export class Turn {
   }
 }
 
-/** Returns the id of the parent, if the record says one. */
+/** Returns the id of the parent; undefined if the record has none. */
 function parentOf(record: Json): string | undefined {
   if (!Object.hasOwn(record, 'parentUuid')) return undefined;
   const { parentUuid, logicalParentUuid } = record;
-  // After a compaction the conversation goes on where it was.
+  // After a compaction the conversation continues at the same position.
   return entryId(isNone(parentUuid) ? logicalParentUuid : parentUuid) ?? HEAD;
 }
 

@@ -1,5 +1,5 @@
-// The 14 contracts of a store. The SDK publishes a suite for Python only, `run_session_store_conformance`: this is that
-// suite in TypeScript, written here. The numbers are its own.
+// The 14 contracts of a store, with the numbers of the SDK. The SDK publishes this suite only for Python, as
+// `run_session_store_conformance`; here it is in TypeScript.
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
@@ -148,7 +148,7 @@ const contracts: Record<string, (store: Whole) => Promise<void>> = {
 for (const [name, holds] of Object.entries(contracts)) {
   test(name, async (t: TestContext) => {
     await holds(await store(t));
-    // What is asked holds for the store of the SDK too.
+    // The SDK's own store must pass the suite too.
     await holds(new InMemorySessionStore());
   });
 }

@@ -1,4 +1,4 @@
-// Shared by the tests: folders, clients, stores, records.
+// Functions that the tests share: for folders, clients, stores and records.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import type { SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk';
 import { type Client, connect } from 'treelined';
 import { TreelinedSessionStore } from '../src/index.js';
 
-/** The root of the repository, seen from build/test/. */
+/** The root of the repository, relative to build/test/. */
 export const root = new URL('../../../../../', import.meta.url);
 
 /** Makes a folder that is removed after the test. */

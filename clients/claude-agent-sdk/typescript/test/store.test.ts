@@ -1,4 +1,4 @@
-// What the contracts do not ask.
+// Tests of the store beyond the contracts.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -73,7 +73,7 @@ function seeded(seed: number): () => number {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
-/** The store of the SDK, and what it asks of others: a `uuid` is stored once. */
+/** The SDK's own store, but each `uuid` is stored once, as the SDK requires of other stores. */
 class Model extends InMemorySessionStore {
   override async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const seen = new Set(this.getEntries(key).map(({ uuid }) => uuid));
@@ -206,7 +206,7 @@ test('a summary is that of all records of all processes', async (t) => {
   }
   const customType = 'claude-agent-sdk.summary.javascript';
   const { entries } = await client.getEntries({ sessionId: ID, customType });
-  // It was stored on the way, so that a new process reads little for it.
+  // The summary was stored in between, so that a new process needs to read only a few records.
   assert.ok(entries.length >= 2);
 });
 
@@ -220,7 +220,7 @@ test('the functions of the SDK work on the store', async (t) => {
     string,
     string,
   ];
-  // The SDK names the project of a directory.
+  // The SDK derives the name of a project from a directory.
   const named: string[] = [];
   const spy: SessionStore = {
     append: async (key) => void named.push(key.projectKey),
