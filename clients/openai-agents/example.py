@@ -1,4 +1,4 @@
-"""Ask, go back to the second question, and ask otherwise: both answers stay. Needs no model."""
+"""Ask, go back to the second question, and ask another one. Both answers stay. Needs no model."""
 
 import asyncio
 

@@ -1,6 +1,6 @@
-"""Time appends, a load, and the size, beside the SDK's own SQLite session.
+"""Measure this session and the SDK's own SQLite session.
 
-`append` is the median of 300 appends of one item of 200 bytes, `load` the best of five reads of
+`append` is the median of 300 appends of one item of 200 bytes. `load` is the best of five reads of
 10,000 items.
 """
 

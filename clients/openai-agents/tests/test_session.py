@@ -1,4 +1,4 @@
-"""The session with the daemon `TREELINED_BIN`, and the SDK's own runner with a model of our own."""
+"""Tests the session with the daemon `TREELINED_BIN`, and with the SDK's runner and a stub model."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_text_is_stored_once_and_shown_as_a_message(client: Client) -> N
 
 
 async def test_the_session_does_as_the_sessions_of_the_sdk_do(client: Client) -> None:
-    """Random calls to the SDK's own session and to ours have equal results."""
+    """Random calls to the SDK's own session and to this one have equal results."""
     chance = random.Random(7)  # noqa: S311
     ours, theirs = TreelinedSession("random", client=client), SQLiteSession("random")
     for _ in range(150):

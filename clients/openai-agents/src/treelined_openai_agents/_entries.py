@@ -1,9 +1,10 @@
-"""Items of the SDK as entries of a session, and back, equal as JSON with members in order.
+"""Converts items of the SDK to entries of a session, and back.
 
-An entry has the text of its item once, in a message that every client of treelined shows. The
-member `openaiAgents` beside the message has the rest of the item: in place of a text that the
-message has, it has `{"$": INDEX}`, the index of the block of the message. An item that is not a
-message, a call, a result or a thought is `data` of a custom entry.
+The restored items are equal as JSON, with their members in the same order. An entry stores the text
+of its item once, in a message that every client of treelined shows. The member `openaiAgents` of
+the entry has the rest of the item. In place of each text it has `{"$": INDEX}`, where INDEX is the
+number of the block of the message with this text. An item that is not a message, a call, a result
+or a thought becomes the `data` of a custom entry.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ Json = dict[str, Any]
 
 
 def entry_of(item: Json, calls: dict[str, str]) -> Json:
-    """Return the entry of an item. `calls` has the tools of earlier calls by their ids."""
+    """Return the entry of an item. `calls` has the tools of earlier calls by the calls' ids."""
     made = _message(item, calls)
     if made is None:
         return {"type": "custom", "customType": CUSTOM, "data": item}
     message, rest = made
     entry = {"type": "message", "message": message, BESIDE: rest}
-    # An item may look like a place itself: it is kept whole.
+    # The item itself contains a placeholder, so the whole item is stored.
     if json.dumps(item_of(entry)) != json.dumps(item):
         return {"type": "custom", "customType": CUSTOM, "data": item}
     return entry
 
 
 def item_of(entry: Json) -> Json | None:
-    """Return the item of an entry; None for an entry that is not one of an item."""
+    """Return the item of an entry; None for other entries."""
     if entry.get("type") == "custom" and entry.get("customType") == CUSTOM:
         data = entry.get("data")
         return data if isinstance(data, dict) else None
@@ -48,7 +49,7 @@ def item_of(entry: Json) -> Json | None:
 
 
 def _foreign(message: Json, blocks: list[Json]) -> Json | None:
-    """Return the item of a message that another client has written, if it is text."""
+    """Return the item for a message of another client, if the message is text."""
     texts = [block["text"] for block in blocks if block.get("type") == "text"]
     role = message.get("role")
     if role not in ("user", "assistant") or not texts:
@@ -112,7 +113,7 @@ def _result(item: Json, calls: dict[str, str]) -> tuple[Json, Json] | None:
 
 
 def _content(content: Any) -> tuple[list[Json], Any] | None:  # noqa: ANN401
-    """Return the blocks of a content, and the rest of it; None if it has no text."""
+    """Return the blocks of a content, and the rest; None if the content has no text."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}], {"$": 0}
     if not isinstance(content, list):
@@ -135,11 +136,11 @@ _FORMS: list[Json] = [
     {"separators": (",", ":")},
     {},
 ]
-"""The ways in which models and the SDK write arguments, as options of `json.dumps`."""
+"""The formats in which models and the SDK write arguments, as options of `json.dumps`."""
 
 
 def _fill(rest: Any, blocks: list[Json]) -> Any:  # noqa: ANN401
-    """Put the texts of a message back into the places of an item that `_message` empties."""
+    """Put the texts of a message back in place of the placeholders of `_message`."""
     if not isinstance(rest, dict):
         return rest
     item = dict(rest)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _KEY = "stores.key"
 _PAGE = 8 << 20
-"""Bytes of a page of entries."""
+"""The most bytes of a page of entries."""
 
 
 class KeyTaken(Exception):  # noqa: N818
@@ -30,10 +30,10 @@ class KeyTaken(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Turn:
-    """A user message on the active path, from which a branch can begin."""
+    """A user message on the active path. A branch can begin before it."""
 
     number: int
-    """From 1, as the SDK's own branches count."""
+    """Counts from 1, like the branches of the SDK."""
     entry_id: str
     content: str
 
@@ -41,12 +41,12 @@ class Turn:
 class TreelinedSession(SessionABC):
     """A session of the SDK that keeps every branch.
 
-    `session_id` is any text. `client` is a client of treelined to use, which stays open; without
-    one the session starts a daemon of its own, which `close` ends. `cwd` is the working directory
-    under which clients list the session.
+    `session_id` is any text. `client` is the client of treelined to use, which stays open. Without
+    one the session starts a daemon, which `close` ends. `cwd` is the working directory under which
+    clients list the session.
 
-    `pop_item` and `clear_session` remove nothing: they move the leaf, and the items that were left
-    are a branch.
+    `pop_item` and `clear_session` remove nothing: they move the leaf, and the items that are left
+    behind stay as a branch.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class TreelinedSession(SessionABC):
         self._is_open = False
         self._root: str | None = None
         self._calls: dict[str, str] = {}
-        # Calls come from threads; the order of the SDK's calls is that in which they take the lock.
+        # Calls come from several threads. They run in the order in which they take the lock.
         self._lock = threading.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the items of the active path, the newest `limit` of them."""
+        """Return the newest `limit` items of the active path, the oldest first."""
         limit = resolve_session_limit(limit, self.session_settings)
 
         def get() -> list[Any]:
@@ -82,7 +82,7 @@ class TreelinedSession(SessionABC):
         return await self._run(get)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append the items at the leaf, all of them or none."""
+        """Append all of the items at the leaf, or none."""
         if not items:
             return
 
@@ -97,7 +97,7 @@ class TreelinedSession(SessionABC):
         await self._run(add)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Move the leaf above the newest item, and return that item; None without items."""
+        """Move the leaf above the newest item, and return this item; None if there are no items."""
 
         def pop() -> Any:  # noqa: ANN401
             items = self._items() if self._open() else []
@@ -132,10 +132,10 @@ class TreelinedSession(SessionABC):
         return await self._run(turns)
 
     async def create_branch_from_turn(self, number: int, name: str | None = None) -> str:
-        """Go back to before a turn, so that the next items begin a branch.
+        """Move the leaf before a turn, so that the next items begin a branch.
 
-        Return the id of the tip of the branch that is left, which gets the name `name`. Raises
-        ValueError for a turn that is not there.
+        Return the id of the last entry of the branch that is left. This branch gets the name
+        `name`. Raises ValueError if the turn does not exist.
         """
         turns = {turn.number: turn for turn in await self.get_turns()}
         if number not in turns:
@@ -153,7 +153,7 @@ class TreelinedSession(SessionABC):
         return await self._run(go)
 
     async def switch_to_branch(self, tip: str) -> None:
-        """Go to the tip of a branch, by the id of its last entry or by its name."""
+        """Move the leaf to the end of a branch, given by its name or the id of its last entry."""
 
         def go() -> None:
             self._open(creates=True)
@@ -164,7 +164,7 @@ class TreelinedSession(SessionABC):
         await self._run(go)
 
     async def list_branches(self) -> list[dict[str, Any]]:
-        """Return a row for each branch, as the daemon lists them."""
+        """Return a row for each branch, in the format of the daemon's `list_branches`."""
 
         def rows() -> list[Any]:
             if not self._open():
@@ -183,11 +183,11 @@ class TreelinedSession(SessionABC):
             with self._lock:
                 return function()
 
-        # A cancelled caller does not leave half of a change: the thread finishes it.
+        # If the caller is cancelled, the thread still completes the change.
         return await asyncio.shield(asyncio.to_thread(locked))
 
     def _open(self, *, creates: bool = False) -> bool:
-        """Open the session once; create it if `creates`. Return whether it is there."""
+        """Open the session once, or create it if `creates`. Return whether it exists."""
         if self._is_open:
             return True
         try:
@@ -215,7 +215,7 @@ class TreelinedSession(SessionABC):
         try:
             self._client.create_session(session_id=self._id, **where)  # type: ignore[arg-type]
         except TreelinedError as error:
-            # Another process was faster.
+            # Another process has created it first.
             if error.kind != "sessionExists":
                 raise
             self._client.open_session(session_id=self._id)
