@@ -4,16 +4,17 @@
 #
 #   bookmark-failing-tests.sh SESSION_ID
 #
-# Needs treelined and jq. A test run is a shell command that starts a test runner, called by the
-# assistant as a tool or by the user, but not a search for tests or a commit about them. It has failed
-# if its output says so, or if the exit code can only come from it. The leaf stays where it is.
+# Needs treelined and jq. A test run is a shell command that starts a test runner. The assistant has
+# called it as a tool, or the user has run it. A search for tests or a commit about tests does not
+# count. A test run has failed if its output says so, or if it alone can have caused the exit code
+# of a failure. The leaf does not move.
 set -eu
 
 session=${1:?usage: bookmark-failing-tests.sh SESSION_ID}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Sends the requests in a file to a new daemon; fails with the first error.
+# Sends the requests in a file to a new daemon. Fails at the first error.
 ask() {
     treelined <"$1" | jq -c 'select(has("id")) | if .error then error(.error.message) else . end'
 }
@@ -38,9 +39,9 @@ while [ -n "$since" ]; do
 done
 leaf=$(jq -c 'select(.id == "page") | .result.leafId' "$work/answers")
 
-# Failed test runs without a label, as requests for one.
+# For each failed test run without a label, a request that adds one.
 cat >"$work/failed.jq" <<'END'
-# Words and operators of a shell command; here-documents, comments and redirections are left out.
+# The words and operators of a shell command, without here-documents, comments and redirections.
 def tokens:
   gsub("\\\\\n"; " ")
   | gsub("<<-?[ \t]*(?<q>['\"]?)(?<end>\\w+)\\k<q>(?<rest>[^\n]*)\n(?:[^\n]*\n)*?[ \t]*\\k<end>(?=\n|$)"; .rest)
@@ -49,7 +50,7 @@ def tokens:
       + "|(?<word>(?:[^\\s;&|<>()'\"\\\\]|\\\\.|'[^']*'|\"(?:[^\"\\\\]|\\\\.)*\")+)"; "g")
     | .captures | map(select(.string != null)) | .[0] // empty];
 
-# Its simple commands: their words, and the operator behind them.
+# The simple commands in it: the words of each, and the operator after it.
 def commands: reduce tokens[] as $token ([];
     if $token.name == "word" then
       if length == 0 or .[-1].next then . + [{words: [$token.string]}]
@@ -58,7 +59,7 @@ def commands: reduce tokens[] as $token ([];
       .[:-1] + [.[-1] | .next = (.next // $token.string)]
     else . end);
 
-# A simple command without assignments, and without programs whose arguments are the program.
+# A simple command without assignments, and without programs that run their arguments as a program.
 def bare: map(gsub("\\s"; "_")) | join(" ")
   | sub("^(?:(?:\\w+=\\S*|sudo(?: -\\S+)*|env|time|nohup|exec|command|if|then|else|do|while|until|!|\\{"
       + "|timeout(?: -\\S+)* \\S+|(?:npx|bunx|pnpx)(?: -\\S+)*|(?:pnpm|yarn|npm) (?:exec|dlx)(?: --)?"
@@ -79,14 +80,14 @@ def is_test_run:
       + "|^(?:(?:ba|z)?sh (?:\\S*/)?|\\./)(?:run[_-])?tests?(?:\\.\\w+)?(?: |$)")
     and (test(" (?:-h|--help|--version|--no-run|--list|--list-?[tT]ests|--collect-only|--co)(?: |$)") | not);
 
-# The test runs in a command, also in one that a shell is given as an argument.
+# The test runs in a command. A command that is an argument of a shell is searched too.
 def runs: commands as $commands
   | $commands | to_entries[]
   | (.value.words | bare) as $bare
   | if $bare | test("^(?:\\./)?(?:ba|z|da)?sh (?:-\\S+ )*-\\w*c ") then
       .value.words | last | ltrimstr("'") | rtrimstr("'") | ltrimstr("\"") | rtrimstr("\"") | runs
     elif .value.words | is_test_run then
-      # Whether the exit code of the whole can only be this run's, or that of what came before it.
+      # Whether the exit code can come only from this run, or from a command before it.
       {run: (.value.words | join(" ") | sub("^(?:(?:if|then|else|do|while|until|!|\\{) )+"; "")), is_last: (.key == ($commands | length) - 1),
        is_masked: ($commands[.key:-1] | any(.next | test("^&&$") | not))}
     else empty end;
@@ -96,7 +97,7 @@ def says_failed: test("test result: FAILED|(?:^|[^\\d.])[1-9]\\d* (?:tests? |exa
 def says_passed: test("test result: ok|\\b[1-9]\\d* (?:tests? |examples? |specs? )?pass(?:ed|ing)?\\b|(?:^|\n)(?:OK|PASS|ok)\\b|\\b0 fail"; "i");
 def never_ran: test("command not found|: not found|Command (?:was )?(?:aborted|timed out|cancelled)"; "i");
 
-# The failed test run among these, if one is: by what was printed, else by the exit code, if it is a run's.
+# The failed test run among these, if there is one: by the output, otherwise by the exit code.
 def failed($output; $exit_failed): map(select(
     if $output | says_failed then $exit_failed or .is_masked
     elif $output | never_ran then false
@@ -108,7 +109,7 @@ def command: .command // .cmd // empty
   | if type == "array" then if .[1:2] == ["-c"] or .[1:2] == ["-lc"] then .[2] // "" else join(" ") end
     elif type == "string" then . else empty end;
 def labeled: map(select(.type == "label")) | reduce .[] as $l ({}; .[$l.targetId] = $l.label);
-# Calls by id: what each tool call ran.
+# The command of each tool call, by the id of the call.
 def called: map(select(.type == "message" and .message.role == "assistant")
     | .message.content | arrays[] | select(.type == "toolCall" and (.arguments | type) == "object")
     | {key: .id, value: (.arguments | command)}) | from_entries;
@@ -138,7 +139,7 @@ fi
 {
     request open open_session '{}'
     cat "$work/labels"
-    # Labels are entries: whoever appends next shall go on where the conversation stood.
+    # Labels are entries, so the leaf is moved back: the next message must follow the conversation.
     request leaf set_leaf "$(jq -nc --argjson leafId "$leaf" '{$leafId}')"
 } >"$work/requests"
 ask "$work/requests" >/dev/null

@@ -3,10 +3,10 @@
 
     summarize_abandoned_branches.py [--cwd DIR] [--summarizer outline]
 
-The model does not see abandoned branches. This script goes to the tip of each of them and comes
-back with a summary, which is appended to the current branch, where the model sees it. It skips
-branches that have a summary, so it can run every night, and sessions that wait for an answer.
-It needs the package `treelined` and the daemon `treelined`.
+The model does not see abandoned branches. This script moves the leaf to the tip of each of them,
+and back with a summary. The summary is appended to the current branch, where the model sees it.
+The script skips branches that already have a summary, so it can run every night. It also skips
+sessions that wait for an answer. It needs the package `treelined` and the daemon `treelined`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Summarize all sessions; the exit code is 1 if one of them failed."""
+    """Summarize all sessions. Return exit code 1 if one of them has failed."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     arguments.add_argument("--cwd", default=os.getcwd(), help="the directory")  # noqa: PTH109
     arguments.add_argument("--summarizer", default="outline", help="the summarizer")
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def sessions(client: Client, cwd: str) -> Iterator[Any]:
-    """Give the rows of all sessions of a directory."""
+    """Return the rows of all sessions of a directory."""
     page = client.list_sessions(cwd=cwd)
     yield from page["sessions"]
     while cursor := page.get("nextCursor"):
@@ -54,11 +54,11 @@ def sessions(client: Client, cwd: str) -> Iterator[Any]:
 
 
 def summarize(client: Client, session: str) -> int:
-    """Summarize the abandoned branches of a session; give their number."""
+    """Summarize the abandoned branches of a session; return their number."""
     home = client.get_leaf(session_id=session)
     entry: Any = home.get("entry")
     if entry and entry["type"] == "message" and entry["message"]["role"] == "user":
-        # Going to a user message is going back before it; here somebody waits for an answer.
+        # The session waits for an answer. A move to the user message would go before it.
         return 0
     done = summarized(client, session)
     leaf = home["leafId"]
@@ -78,7 +78,7 @@ def summarize(client: Client, session: str) -> int:
 
 
 def summarized(client: Client, session: str) -> set[str]:
-    """Give the tips of which a summary tells."""
+    """Return the tips of the branches that have a summary."""
     tips: set[str] = set()
     since = None
     while True:

@@ -1,4 +1,4 @@
-"""The example of candidates: with agents of some lines, and with two real ones, offline."""
+"""Tests of the example of candidates: with small fake agents, and with two real ones, offline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCRIPT = HERE / "candidates" / "ask_agents.py"
 IMPORTS = HERE.parent.parent / "tests" / "import"
 INSTALLED = HERE.parent.parent / "target" / "import"
 
-# It answers each request of ACP; to a prompt it says what its argument is.
+# A fake agent. It answers each request of ACP, and a prompt with its argument.
 FAKE = """
 import json, sys
 def send(**message):
@@ -115,7 +115,7 @@ def test_nothing_chosen_moves_nobody(client: Client, env: dict[str, str], tmp_pa
     leaf, rows = opened(client, session)
     assert leaf == "a1"
     assert [row["isActive"] for row in rows] == [True, False]
-    # The end of the input once ended it with a traceback.
+    # At the end of the input the script once ended with a traceback.
     ended = ask(env, [session, "again"], agents, "", tmp_path)
     assert ended.returncode == 1, ended
     assert ended.stdout.endswith("Nothing is chosen; the branches stay.\n"), ended
@@ -145,7 +145,7 @@ def goose(folder: Path, url: str) -> tuple[str, dict[str, str]]:
 )
 def test_two_real_agents(client: Client, env: dict[str, str], tmp_path: Path) -> None:
     sys.path.insert(0, str(IMPORTS))
-    # The stand-in for a model answers what begins with a prompt of a test.
+    # The stand-in for a model answers messages that begin with a prompt of a test.
     session: str = client.create_session(name="candidates")["session"]["sessionId"]
     client.close_session()
     with importlib.import_module("model").Model() as model:

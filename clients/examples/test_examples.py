@@ -1,4 +1,4 @@
-"""The examples with the real daemon."""
+"""Tests of the examples with the real daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAEMON = shutil.which(os.environ.get("TREELINED_BIN", "treelined"))
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Put the daemon on the PATH, and the sessions into a temporary folder."""
+    """Return an environment with the daemon on the PATH and a temporary session directory."""
     assert DAEMON is not None
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "treelined").symlink_to(Path(DAEMON).resolve())
@@ -75,7 +75,7 @@ def result(call_id: str, *, failed: bool, said: str = "what it printed") -> type
 
 
 def shell(command: str, *, cancelled: bool = False) -> types.BashExecutionMessage:
-    """Give a command of the user's that failed."""
+    """Return a shell command of the user that has failed."""
     return {
         "role": "bashExecution",
         "command": command,
@@ -128,7 +128,7 @@ def test_failed_test_runs_are_bookmarked_once(env: dict[str, str], client: Clien
 CARGO_FAILED = "running 3 tests\ntest result: FAILED. 2 passed; 1 failed; 0 ignored"
 CARGO_PASSED = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 0 ignored"
 
-# Command, whether the call failed, its output, and the expected label.
+# For each command: whether the call failed, its output, and the expected label.
 RUNS: list[tuple[str, bool, str, str | None]] = [
     # Commands that only mention tests.
     ("grep -rn test src", True, "", None),
@@ -168,7 +168,7 @@ RUNS: list[tuple[str, bool, str, str | None]] = [
 
 
 def test_only_test_runs_that_failed_are_bookmarked(env: dict[str, str], client: Client) -> None:
-    """A search for tests that found nothing was bookmarked as a failed test run."""
+    """A search for tests that found nothing was once labelled as a failed test run."""
     session = client.create_session()["session"]["sessionId"]
     append(client, u1=text("user", "make it green"))
     expected = ""

@@ -1,4 +1,4 @@
-"""The extensions with the real daemon, which starts them."""
+"""Tests of the extensions with the real daemon, which starts them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Started = tuple[Client, list[types.UserAsked]]
 
 @pytest.fixture
 def started(env: dict[str, str], tmp_path: Path) -> Iterator[Callable[[str], Started]]:
-    """Start a client whose daemon has this extension; return it with what it asks the person."""
+    """Start a client whose daemon has this extension. Also return its questions to the person."""
     clients: list[Client] = []
 
     def start(name: str) -> Started:
@@ -97,7 +97,7 @@ def test_a_person_is_asked_before_failing_tests_are_left(
     client.append_message(entry_id="a1", message=text("assistant", "what now?"))
     client.append_message(entry_id="t1", message=shell("make test", 0))
 
-    # Until the guard is ready nobody leaves: a guard that is missing does not open the gate.
+    # Until the guard is ready no branch can be left: a missing guard does not consent.
     def passes() -> bool:
         return not client.navigate_tree(target_id="u1")["cancelled"]
 
@@ -121,7 +121,7 @@ def test_test_runs_and_commits_are_labelled(started: Callable[[str], Started]) -
     client.create_session()
     numbers = iter(range(1000))
 
-    # It hears nothing before it is ready.
+    # The extension gets no events before it is ready.
     def labelled() -> bool:
         entry_id = f"t{next(numbers)}"
         client.append_message(entry_id=entry_id, message=shell("npm test", 1))

@@ -3,9 +3,9 @@
 //
 //   veto-while-building.ts SESSION_ID -- COMMAND...
 //
-// Starts the build, and reads ids of entries from stdin, one per line, as an editor would send them. It
-// navigates to each; while the build runs, the navigation is cancelled, and every client shows the reason. Runs in
-// Bun, or compiled in Node.
+// Starts the build, and reads ids of entries from stdin, one on each line, as an editor would send them. It navigates
+// to each entry. While the build runs, the navigation is cancelled, and every client shows the reason. Runs in Bun, or
+// compiled in Node.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Asks several agents one question, beside the conversation, and lets a person choose an answer.
+"""Asks several agents the same side question, and lets a person choose an answer.
 
     ask_agents.py SESSION_ID PROMPT --agent one="opencode acp" --agent two="goose acp"
 
-Each agent speaks the Agent Client Protocol (ACP) and works on a branch of the session that grows
-in the background: nobody's place moves until one of them is chosen, and the answers that are not
-chosen stay in the tree, with the reason. It needs the package and the daemon `treelined`.
+Each agent speaks the Agent Client Protocol (ACP) and works on a background branch of the session.
+The leaf does not move until an answer is chosen. The other answers stay in the tree, with the
+reason for the choice. It needs the package and the daemon `treelined`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ HELLO = {"protocolVersion": 1, "clientCapabilities": {}}
 
 
 class AgentError(Exception):
-    """An agent ended or answered with an error."""
+    """An agent has ended, or has answered with an error."""
 
 
 @dataclass
 class Candidate:
-    """One agent with its branch."""
+    """One agent and its branch."""
 
     name: str
     command: str
@@ -44,7 +44,7 @@ class Candidate:
 
 
 class Agent:
-    """A program that speaks ACP, a message a line."""
+    """A program that speaks ACP, with one message on each line."""
 
     def __init__(self, command: str, cwd: str, *, allow: bool) -> None:
         self._allow = allow
@@ -59,7 +59,7 @@ class Agent:
         )
 
     def close(self) -> None:
-        """End its input, and wait until it has ended."""
+        """Close the input of the program, and wait until the program has ended."""
         if self._process.stdin:
             self._process.stdin.close()
         try:
@@ -73,7 +73,7 @@ class Agent:
     def ask(
         self, method: str, params: dict[str, Any], said: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """Send a request; add what the agent reports until the answer to `said`."""
+        """Send a request. Append the updates that the agent sends before its answer to `said`."""
         request = next(self._ids)
         self._send({"id": request, "method": method, "params": params})
         for line in self._process.stdout or ():
@@ -113,7 +113,7 @@ class Agent:
 
 
 def answered(question: str) -> str:
-    """Ask the person; the end of the input is an empty answer."""
+    """Ask the person. The end of the input counts as an empty answer."""
     try:
         return input(question).strip()
     except EOFError:
@@ -122,7 +122,7 @@ def answered(question: str) -> str:
 
 
 def main() -> int:
-    """Ask, compare and choose; the exit code is 1 if nothing was chosen."""
+    """Ask the agents, compare the answers, and choose one. Return exit code 1 without a choice."""
     given = arguments()
     group = f"ask-agents {secrets.token_hex(8)}"
     with Client(client_info={"name": "ask-agents"}) as client:
@@ -176,13 +176,13 @@ def arguments() -> argparse.Namespace:
 
 
 def candidate(agent: str, cwd: str) -> Candidate:
-    """Read NAME=COMMAND."""
+    """Parse NAME=COMMAND."""
     name, command = agent.split("=", maxsplit=1)
     return Candidate(name, command, cwd)
 
 
 def conversation(client: Client) -> str:
-    """Give the conversation so far as text, for agents that have not heard it."""
+    """Return the conversation so far as text, for agents that do not have it."""
     lines = []
     for message in client.get_context(format="llm")["messages"]:
         content: Any = message.get("content")
@@ -196,7 +196,7 @@ def conversation(client: Client) -> str:
 def work(
     one: Candidate, given: argparse.Namespace, leaf: str | None, group: str, before: str
 ) -> None:
-    """Let an agent answer on a branch of its own. Each agent has its own connection."""
+    """Let an agent answer on a separate branch, over a separate connection."""
     try:
         with Client(client_info={"name": f"ask-agents: {one.name}"}) as client:
             client.open_session(session_id=given.session)
@@ -219,7 +219,7 @@ def work(
 
 
 def hear(one: Candidate, given: argparse.Namespace, before: str) -> list[dict[str, Any]]:
-    """Run the agent with the question; give what it reports."""
+    """Run the agent with the question, and return its updates."""
     heard: list[dict[str, Any]] = []
     with closing(Agent(one.command, one.cwd, allow=given.allow)) as agent:
         agent.ask("initialize", HELLO, [])
@@ -234,7 +234,7 @@ def hear(one: Candidate, given: argparse.Namespace, before: str) -> list[dict[st
 
 
 def messages(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make the messages of what an agent reported: its texts, and its calls with their results."""
+    """Return the messages for an agent's updates: its texts, and its calls with their results."""
     found: list[dict[str, Any]] = []
     text = ""
 
@@ -265,7 +265,7 @@ def messages(heard: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def result(call: str, name: str, update: dict[str, Any]) -> dict[str, Any]:
-    """Make the message of the end of a call."""
+    """Return the message for the result of a call."""
     blocks = [block.get("content", {}) for block in update.get("content") or []]
     said = "\n".join(block.get("text", "") for block in blocks)
     return {
@@ -278,7 +278,7 @@ def result(call: str, name: str, update: dict[str, Any]) -> dict[str, Any]:
 
 
 def show(client: Client, whole: list[Candidate]) -> None:
-    """Print the candidates below each other, each with what its branch came to."""
+    """Print the candidates one after the other, each with the outcome of its branch."""
     tips = [one.tip for one in whole]
     if len(tips) == 1:
         print(f"1. {whole[0].name}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks before a branch is left whose last test run failed, and vetoes unless the person agrees."""
+"""Asks before a move leaves a branch whose last test run failed. Without a yes it vetoes the move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_ANSWER_MS = 600_000
 
 
 def leave(event: types.SessionBeforeTree, _over: object) -> types.EventAnswer | None:
-    """Agree if no test run is left behind, if the last one passed, or if the person says so."""
+    """Agree if no test run is left behind, if the last one has passed, or if the person agrees."""
     left: list[Any] = event["preparation"]["entriesToSummarize"]
     runs = [
         entry["message"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Labels every test run and every commit, so that the tree shows where the work was green."""
+"""Labels every test run and every commit, so that the tree shows where the tests passed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treelined import Client, types
 
 
 def label(event: types.EntriesAppended) -> None:
-    """Label the new entries that are commands of one of these kinds."""
+    """Label those of the new entries that are commands of one of these kinds."""
     for entry_id in event["entryIds"]:
         found = client.get_entry(session_id=event["sessionId"], entry_id=entry_id)
         entry: Any = found["entry"]

@@ -9,7 +9,7 @@ from treelined import Client, types
 
 
 def todo(event: types.CommandInvoked, _over: object) -> str:
-    """Read the list from the path, so that it is that of the branch; append each change."""
+    """Read the list of the current branch from its path, and append each change."""
     session = event.get("sessionId")
     if session is None:
         raise ValueError("a todo list belongs to a session: open one")
