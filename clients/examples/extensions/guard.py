@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks before a move leaves a branch whose last test run failed. Without a yes it vetoes the move."""
+"""Asks the person before a branch with a failed last test run is left. Vetoes without a yes."""
 
 from __future__ import annotations
 
