@@ -2,7 +2,7 @@
 # Installs treelined on Linux, without root, or removes it:
 #   sh install.sh --from PLACE [--prefix DIR] [--static]
 #   sh install.sh --uninstall [--prefix DIR]
-# PLACE is a folder or an https address with SHA256SUMS and the tarballs of a release; DIR is ~/.local if it is left out.
+# PLACE is a folder or an https address with SHA256SUMS and the tarballs of a release; DIR is ~/.local by default.
 # Needs tar, gzip and sha256sum, and curl for an address. --static takes the programs that need no C library.
 set -eu
 
@@ -39,10 +39,10 @@ case $prefix in
 /*) ;;
 *) prefix=$PWD/$prefix ;;
 esac
-# What was installed: a checksum and a file a line, as sha256sum writes them.
+# The list of installed files: on each line a checksum and a path, in the format of sha256sum.
 list=$prefix/share/treelined/installed
 
-# fetch NAME FILE
+# fetch NAME FILE: copies or downloads a file of the release.
 fetch() {
     case $from in
     https://*) curl --proto '=https' --tlsv1.2 --fail --silent --show-error --location --output "$2" "$from/$1" ;;
@@ -51,7 +51,7 @@ fetch() {
     esac || fail "$from has no $1"
 }
 
-# Removes the files of the list, and the folders that are empty then. A file that was changed since stays.
+# Removes the files in the list, and then their empty folders. A file that was changed after the installation stays.
 remove() {
     while read -r sum file; do
         [ -f "$prefix/$file" ] || continue
@@ -100,7 +100,7 @@ mkdir "$scratch/root"
 tar --extract --gzip --no-same-owner --file "$scratch/$name" --directory "$scratch/root" --strip-components 1
 (cd "$scratch/root" && find . -type f | sed 's|^\./||' | LC_ALL=C sort) >"$scratch/files"
 
-# A file that somebody else has put there stays.
+# A file that another program has written there stays.
 while read -r file; do
     if [ -e "$prefix/$file" ] && ! { [ -f "$list" ] && grep -qF "  $file" "$list"; }; then
         fail "$prefix/$file is there already, and not from this script; --prefix names another place"
@@ -115,7 +115,7 @@ mkdir -p "$prefix/share/treelined"
 cp "$scratch/installed" "$list"
 while read -r file; do
     mkdir -p "$(dirname "$prefix/$file")"
-    # A program that runs is replaced, not written to.
+    # A running program is replaced by a new file, since it cannot be written to.
     cp "$scratch/root/$file" "$prefix/$file.new"
     mv -f "$prefix/$file.new" "$prefix/$file"
 done <"$scratch/files"
