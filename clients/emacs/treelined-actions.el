@@ -23,8 +23,8 @@
   "The meanings of the `reason' of a navigation.")
 
 (defconst treelined-actions--preparation-seconds 0.08
-  "How long a question waits for the number of entries that are left.
-Emacs is blocked meanwhile, so that keys that were typed answer it.")
+  "How long a question waits for the number of entries that are left behind.
+Emacs blocks during the wait, so that keys typed meanwhile answer it.")
 
 (defun treelined-actions--node ()
   "Return the row at point; signal an error if there is none."
@@ -39,7 +39,7 @@ Errors are shown."
 ;;;; Moving the leaf
 
 (defun treelined-actions--say (result)
-  "Show the reason in the RESULT of a navigation, and who cancelled it or failed."
+  "Show the reason in the RESULT of a navigation, and who cancelled or failed."
   (let* ((reason (plist-get result :reason))
          (by (plist-get result :by))
          (deed (cdr (assoc reason '(("cancelledByClient" . " cancelled") ("hookFailed" . " failed")))))
@@ -55,14 +55,14 @@ Errors are shown."
   (when (and (plist-get result :reason) (not (plist-get result :editorText)))
     (treelined-actions--say result))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
-    ;; Point may be elsewhere after a summary that took its time.
+    ;; A summary takes time, so point may have moved.
     (treelined-tree-reload (and (equal target (treelined-tree-id))
                                 (plist-get result :newLeafId))))
   (let ((text (plist-get result :editorText)))
     (when text
       (treelined-later treelined-draft-function text
                        (list :session session :images (plist-get result :editorImages))))
-    ;; Treelined answers nothing (protocol.md §3.18).
+    ;; Treelined does not run a model, so this says how to continue (protocol.md §3.18).
     (when (or text (not (plist-get result :reason)))
       (treelined-later
        #'message "treelined: %s"
@@ -75,8 +75,8 @@ Errors are shown."
 
 (defun treelined-navigate (session params)
   "Move the leaf of SESSION with PARAMS of `navigate_tree'.
-A summary is shown while it is written.  The text of a message of the user
-that was gone back to is passed to `treelined-draft-function'."
+A summary is shown while it is written.  If the leaf moves before a user
+message, `treelined-draft-function' gets the text of this message."
   (let* ((id (format "emacs-%d-%s" (emacs-pid) (format-time-string "%s%N")))
          (end (lambda ()
                 (when (equal (treelined-session-navigation session) id)
@@ -96,7 +96,7 @@ that was gone back to is passed to `treelined-draft-function'."
        (treelined-report error)))))
 
 (defun treelined-actions--stream (session event params)
-  "Show the piece of a summary of SESSION in PARAMS of EVENT."
+  "Show the piece of SESSION's summary that PARAMS of EVENT contain."
   (when (and (eq event 'delta)
              (equal (plist-get params :navigationId) (treelined-session-navigation session)))
     (treelined-entry-stream session (plist-get params :delta)
@@ -106,7 +106,7 @@ that was gone back to is passed to `treelined-draft-function'."
 
 (defun treelined-actions--question (count &optional end)
   "Return the question before COUNT entries are left behind.
-COUNT is nil if it is not known.  END is asked in place of a summary."
+COUNT is nil if it is not known.  END is the text if there is no summary."
   (pcase count
     ('nil "Summarize the branch that is left behind?")
     (1 (concat "1 entry is left behind; it stays in the tree.  " (or end "Summarize it?")))
@@ -114,7 +114,7 @@ COUNT is nil if it is not known.  END is asked in place of a summary."
                (or end "Summarize?")))))
 
 (defun treelined-actions--read-summary (count)
-  "Ask how to leave COUNT entries behind, and return params of `navigate_tree'."
+  "Ask how to leave COUNT entries; return params of `navigate_tree'."
   (pcase (car (read-multiple-choice
                (treelined-actions--question count)
                '((?y "yes") (?n "no") (?f "focus on…"))))
@@ -133,7 +133,8 @@ stands for branches is opened instead."
 (defun treelined-actions--navigate ()
   "Go to the entry at point."
   (let* ((node (treelined-actions--node))
-         ;; At the leaf only a message of the user has a place to go: before it.
+         ;; If the entry is the leaf, only a user message can be a target: the leaf moves
+         ;; before it.
          (params (append (list :targetId (plist-get node :id))
                          (and (plist-get node :isLeaf) (equal (plist-get node :role) "user")
                               '(:rewind t))))
@@ -179,7 +180,7 @@ stands for branches is opened instead."
                              (lambda (_) (treelined-tree-reload leaf)))))
 
 (defun treelined-actions--forked (result)
-  "Show the session that RESULT of `fork_session' has made, and its draft."
+  "Show the session in RESULT of `fork_session', and its draft."
   (if (plist-get result :cancelled)
       (treelined-actions--say result)
     (let ((fork (treelined-session-adopt (plist-get result :session)))
@@ -304,7 +305,7 @@ If none is marked, compare it with the active branch."
         (and (plist-get (plist-get node :opened) :expand) node)))))
 
 (defun treelined-tree-toggle-fold ()
-  "Open the branches of the row at point, or close the branch it is part of.
+  "Open the branches of the row at point, or close the branch of the row.
 A row that is one of several branches at a fork is opened; with a prefix
 argument, the fork has one row again."
   (interactive nil treelined-tree-mode)
@@ -376,9 +377,9 @@ point has moved.  If there is none, point stays, and the error says NONE."
                         (treelined-tree--index) (treelined-tree--index)))
 
 (defun treelined-tree--seek (step count none wantedp start from &optional limit)
-  "Look for COUNT rows that WANTEDP accepts, from the index FROM on by STEP.
-START is the index of point.  NONE is the error if there are too few.
-At most LIMIT rows are fetched at once, a page if it is nil."
+  "Find the row number COUNT that WANTEDP accepts, from the index FROM by STEP.
+START is the index of point.  NONE is the error if there are too few rows.
+At most LIMIT rows are fetched at once, or a page if LIMIT is nil."
   (let ((index from)
         (limit (or limit treelined-page-size))
         node)
@@ -402,7 +403,8 @@ At most LIMIT rows are fetched at once, a page if it is nil."
             (if (> step 0) index (max 0 (- index (1- limit))))
             (min limit (if (> step 0) (- treelined-tree-total index) (1+ index)))
             (lambda ()
-              ;; An answer that would be too large ends before the wanted row, which then comes alone, or not at all.
+              ;; If an answer would be too large, the daemon ends it before the wanted
+              ;; row.  A further request returns this row alone, or not at all.
               (when-let* (((eql start (treelined-tree--index)))
                           (size (cond ((eq 'drawn (gethash index treelined-tree--rows))
                                        treelined-page-size)
@@ -442,17 +444,17 @@ At most LIMIT rows are fetched at once, a page if it is nil."
 ;;;; Searching the tree
 
 (defconst treelined-actions--marked-matches 200
-  "Matches around the one at point that are marked.")
+  "The number of matches around the one at point that are marked.")
 
 (defun treelined-actions--both (query search)
-  "Return the query of rows that match QUERY, nil for any, and SEARCH."
+  "Return a query for rows that match SEARCH and QUERY, which may be nil."
   (cond ((null query) search)
         ((or (string-prefix-p "/" query) (string-prefix-p "/" search))
          (user-error "A regular expression cannot be combined with the query of the rows"))
         (t (concat query " " search))))
 
 (defun treelined-actions--search-request (place then)
-  "Ask for the rows of the running search at PLACE, and call THEN with the result."
+  "Request the rows of the running search at PLACE; call THEN with the result."
   (let ((text (treelined-actions--both treelined-tree-query
                                        (plist-get treelined-tree-search :query))))
     (treelined-actions--call
@@ -464,7 +466,7 @@ At most LIMIT rows are fetched at once, a page if it is nil."
          (funcall then result))))))
 
 (defun treelined-actions--mark-matches (id index)
-  "Mark the matches around the one with INDEX, and go to its entry ID."
+  "Mark the matches around the match INDEX, and go to its entry ID."
   (treelined-actions--search-request
    (list :offset (max 0 (- index (/ treelined-actions--marked-matches 2)))
          :limit treelined-actions--marked-matches)
@@ -475,7 +477,8 @@ At most LIMIT rows are fetched at once, a page if it is nil."
      (treelined-tree-go-to id))))
 
 (defun treelined-actions--go-to-match (place &optional from)
-  "Go to the match at PLACE, params of a page; to the next one if that is FROM."
+  "Go to the match at PLACE, or to the next one if that is the entry FROM.
+PLACE are params of a page."
   (treelined-actions--search-request
    (append place '(:limit 1))
    (lambda (result)

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; Programs that are connected to the daemon can offer commands, and ask the
-;; person at this Emacs.  A question waits until nobody types, and every
-;; answer ends with a key like RET, so that no other typed key answers it.
+;; Programs that are connected to the daemon can offer commands, and ask the person who
+;; uses this Emacs.  A question is shown when the person does not type, and every answer
+;; ends with a key like RET, so that no other typed key answers a question.
 
 ;;; Code:
 
@@ -33,7 +33,7 @@ With nil only `treelined-answer' shows questions."
 (add-hook 'treelined-notification-functions #'treelined-ask--notified)
 
 (defun treelined-ask--ended (_error)
-  "Forget all questions: the daemon has ended."
+  "Drop all questions, since the daemon has ended."
   (dolist (question treelined-ask--questions)
     (treelined-ask--resolved (plist-get question :eventId))))
 
@@ -48,7 +48,7 @@ With nil only `treelined-answer' shows questions."
     (message "treelined: %s" (propertize (plist-get params :message) 'face face))))
 
 (defun treelined-ask--asked (question)
-  "Show QUESTION when nobody types."
+  "Show QUESTION when the person does not type."
   (setq treelined-ask--questions (append treelined-ask--questions (list question)))
   (message "treelined: %s asks: %s  (%s)"
            (or (plist-get question :by) "a program") (plist-get question :title)
@@ -58,7 +58,7 @@ With nil only `treelined-answer' shows questions."
                          #'treelined-later #'treelined-ask--next)))
 
 (defun treelined-ask--resolved (id)
-  "Forget the question ID, and take its prompt away."
+  "Drop the question ID, and close its prompt."
   (setq treelined-ask--questions
         (seq-remove (lambda (question) (equal id (plist-get question :eventId)))
                     treelined-ask--questions))

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; A branch is meant by any of its entries.  The daemon draws the tree without
-;; archived branches, and counts them; every change names its inverse, and is
-;; announced, so that all trees are drawn again.
+;; Any entry of a branch stands for it.  The daemon draws the tree without archived
+;; branches, and counts them.  The result of every change names the inverse change, and
+;; every change is announced, so that all trees are drawn again.
 
 ;;; Code:
 
@@ -50,7 +50,7 @@
          " "))))))
 
 (defun treelined-branch--archived (result)
-  "Say what RESULT of `archive_branch' has done, and how to take it back."
+  "Show what RESULT of `archive_branch' has changed, and how to undo it."
   (cond ((plist-get result :cancelled)
          (treelined-actions--say result))
         ((equal (plist-get result :oldLeafId) (plist-get result :newLeafId))

@@ -4,15 +4,15 @@
 
 ;;; Commentary:
 
-;; One daemon serves this Emacs.  `treelined-request' calls a method and
-;; returns at once; the daemon starts with the first call, and again after it
-;; has ended.  `treelined-notification-functions' hears its notifications.
+;; One daemon serves this Emacs.  `treelined-request' calls a method and returns at once.
+;; The daemon starts with the first call, and again with the next call after it has ended.
+;; `treelined-notification-functions' get its notifications.
 ;;
-;; The connection is a `jsonrpc-connection' of its own that speaks lines.
-;; `jsonrpc-process-connection' discards messages that `json-parse-buffer'
-;; refuses, and a call whose answer is discarded never ends.  Texts of
-;; conversations have NUL characters, which tools write, and halves of
-;; surrogate pairs, both of which it refuses.
+;; The connection is a separate subclass of `jsonrpc-connection', which sends and reads
+;; lines.  `jsonrpc-process-connection' cannot be used: it discards a message that
+;; `json-parse-buffer' refuses, and a call whose answer is discarded never ends.  Texts of
+;; conversations have NUL characters, which tools write, and halves of surrogate pairs,
+;; and `json-parse-buffer' refuses both.
 
 ;;; Code:
 
@@ -130,8 +130,8 @@ A request is sent by `treelined-client--flush', when its answer is awaited."
 
 (defun treelined-client--flush (connection)
   "Send the messages of CONNECTION that are not sent yet.
-While the program does not read, Emacs runs timers and filters, which may
-call it: their messages follow this one."
+While the daemon does not read, Emacs runs timers and filters.  These may
+call the daemon, and their messages follow this one."
   (unless (oref connection sending)
     (oset connection sending t)
     (unwind-protect
@@ -144,12 +144,12 @@ call it: their messages follow this one."
   (process-live-p (oref connection process)))
 
 (cl-defmethod jsonrpc-shutdown ((connection treelined-client))
-  "Let the daemon of CONNECTION finish its requests, and end."
+  "Close the input of CONNECTION's daemon, which finishes its requests and ends."
   (when (jsonrpc-running-p connection)
     (process-send-eof (oref connection process))))
 
 (defun treelined-client--parse ()
-  "Read the message at point.  False and null are nil."
+  "Read the message at point.  False and null become nil."
   (json-parse-buffer :object-type 'plist :null-object nil :false-object nil))
 
 (defun treelined-client--replace-unreadable ()
@@ -169,7 +169,7 @@ These are NUL and halves of surrogate pairs."
     (set-marker end nil)))
 
 (defun treelined-client--read (connection)
-  "Read the line at point, and return the message of CONNECTION, or nil."
+  "Return the message of CONNECTION on the line at point; nil if it is not JSON."
   (let ((start (point)))
     (condition-case nil
         (treelined-client--parse)
@@ -197,13 +197,13 @@ These are NUL and halves of surrogate pairs."
                   (buffer-substring (point) (min (line-end-position) (+ (point) 200))))))))
 
 (defun treelined-client--kill (connection text &optional kind)
-  "End the program of CONNECTION because of TEXT, an error of KIND."
+  "End the daemon of CONNECTION because of an error of KIND with TEXT."
   (unless (oref connection why)
     (oset connection why (treelined-failure (or kind "disconnected") text))
     (kill-process (oref connection process))))
 
 (defun treelined-client--filter (process string)
-  "Handle the messages of which STRING of PROCESS is a part."
+  "Handle the messages that STRING, output of PROCESS, completes."
   (when (buffer-live-p (process-buffer process))
     (with-current-buffer (process-buffer process)
       (goto-char (point-max))
@@ -216,7 +216,8 @@ These are NUL and halves of surrogate pairs."
                (message (save-excursion
                           (goto-char (point-min))
                           (treelined-client--read connection))))
-          ;; Before the message is handled, which may read the next ones.
+          ;; Point is moved before the message is handled, since this may read the next
+          ;; messages.
           (goto-char (point-min))
           (forward-line 1)
           (delete-region (point-min) (point))
@@ -224,14 +225,15 @@ These are NUL and halves of surrogate pairs."
             (with-temp-buffer
               (treelined-client--guard
                 (jsonrpc-connection-receive connection message))))
-          ;; While it was handled, a part of a later line may have come, with point after whole ones.
+          ;; While the message was handled, a part of a later line may have arrived, and
+          ;; point is then after the complete lines.
           (goto-char (point-min)))))))
 
 (defun treelined-client--notified (_connection name params)
-  "Hear the notification NAME with PARAMS."
+  "Handle the notification NAME with PARAMS."
   (dolist (function treelined-notification-functions)
     (treelined-client--guard (funcall function name params)))
-  ;; Without a time the daemon does not wait.
+  ;; Without `timeoutMs' the daemon does not wait for an answer.
   (when (> (or (plist-get params :timeoutMs) 0) 0)
     (when-let* ((function (alist-get name treelined-answer-functions)))
       (treelined-client--answer function params))))
@@ -251,14 +253,15 @@ These are NUL and halves of surrogate pairs."
                              (car (split-string (string-trim why) "[\r\n]"))))))
 
 (defun treelined-client--refused (event result error)
-  "Tell that the daemon refused RESULT for EVENT with ERROR, and answer instead."
+  "Report that the daemon refused RESULT for EVENT with ERROR, and answer again."
   (unless (or (equal (plist-get error :kind) "eventNotPending")
               (not (treelined-running-p)))
     (let ((why (format "the answer was refused: %s" (plist-get error :message))))
       (message "treelined: %s" why)
       (treelined-request 'answer_event
                          (list :eventId event
-                               ;; A cancel stays one, whatever is wrong beside it.
+                               ;; A cancel stays a cancel, even if another member is
+                               ;; wrong.
                                :result (if (and (listp result) (plist-get result :cancel))
                                            '(:cancel t)
                                          (treelined-client--failed why)))
@@ -273,7 +276,7 @@ These are NUL and halves of surrogate pairs."
                      (lambda (error) (treelined-client--refused event result error))))
 
 (defun treelined-client--answer (function params)
-  "Let FUNCTION answer the event with PARAMS."
+  "Call FUNCTION, which answers the event with PARAMS."
   (let ((event (plist-get params :eventId)))
     (condition-case why
         (funcall function params
@@ -312,7 +315,7 @@ These are NUL and halves of surrogate pairs."
         (treelined-client--guard (funcall function why))))))
 
 (defun treelined-client--command ()
-  "Return `treelined-command', with the program of TREELINED_BIN if it has none."
+  "Return `treelined-command', with TREELINED_BIN as the default program."
   (let ((named (getenv "TREELINED_BIN")))
     (if (and (equal (car treelined-command) "treelined")
              (not (string-empty-p (or named ""))))
@@ -345,7 +348,7 @@ the `exec-path'"
     process))
 
 (defun treelined-client--initialize (connection)
-  "Introduce Emacs to the daemon of CONNECTION."
+  "Send `initialize' to the daemon of CONNECTION."
   (treelined-client-request
    connection 'initialize
    `(:protocolVersion 1
@@ -398,7 +401,7 @@ Signal an error of the type `file-missing' if there is no such program."
   (when (treelined-running-p)
     (let ((process (oref treelined-client--connection process)))
       (ignore-errors (jsonrpc-shutdown treelined-client--connection))
-      ;; It first executes the requests that were sent.
+      ;; The daemon first runs the requests that were sent.
       (with-timeout (2)
         (while (process-live-p process)
           (accept-process-output process 0.05))))))
@@ -448,11 +451,12 @@ Signal an error of the type `file-missing' if there is no such program."
     (condition-case why
         (jsonrpc-async-request
          connection method params
-         ;; The deadline is kept below: jsonrpc.el of Emacs 28 fails on late answers.
+         ;; The deadline is checked below, since jsonrpc.el of Emacs 28 fails on late
+         ;; answers.
          :timeout nil
          :success-fn (lambda (result) (funcall finish then result))
          :error-fn (lambda (error) (funcall finish else (treelined-client--error method error))))
-      ;; Text with raw bytes is not JSON.
+      ;; Text with raw bytes cannot be encoded as JSON.
       (wrong-type-argument
        (funcall else (treelined-failure "invalidParams" (error-message-string why))))
       ;; The program has ended, and its sentinel has not run yet.
@@ -513,8 +517,9 @@ It may select windows and ask questions, which callbacks must not."
 
 (defun treelined-await (start seconds)
   "Call START with two functions, and wait until one is called, at most SECONDS.
-Return a cons of t and the argument of the first one, or of nil and that
-of the second one; nil if none was called in time."
+If the first one is called, return a cons of t and its argument.  If the
+second one is called, return a cons of nil and its argument.  Return nil if
+none is called in time."
   (let ((until (time-add nil seconds))
         answer)
     (funcall start

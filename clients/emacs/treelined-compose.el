@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; The text of a message to which a move goes back is a draft.
-;; `treelined-draft-function' says where drafts go; by default into a buffer
-;; of the session, which C-c C-c sends.
+;; The text of a user message before which the leaf has moved is a draft.
+;; `treelined-draft-function' takes drafts.  By default it puts them into a buffer of the
+;; session, which C-c C-c sends.
 
 ;;; Code:
 
@@ -24,7 +24,7 @@ one that a command offers.  The plist has `:session', the
 
 (defvar-local treelined-compose--images nil "Images that are sent with the message.")
 (defvar-local treelined-compose--attempt nil
-  "The content, ANYWAY and params of an attempt whose answer was lost, in a list.")
+  "A list of the content, ANYWAY and params of a send without an answer.")
 
 (defconst treelined-compose--lost '("disconnected" "timeout" "unreadable" "durabilityUnknown")
   "Errors after which the message may be in the session.")
@@ -105,9 +105,9 @@ one that a command offers.  The plist has `:session', the
       (vconcat (list (list :type "text" :text text)) treelined-compose--images))))
 
 (defun treelined-compose--params (content anyway)
-  "Return the params to send CONTENT; ANYWAY: wherever the leaf is.
-After a lost answer the same content has the same params, so that the
-daemon knows a retry: the leaf may be the message itself by then."
+  "Return the params to send CONTENT; if ANYWAY, the leaf is not compared.
+After a lost answer the same content gets the same params, so that the
+daemon recognizes a retry.  The leaf may be the message itself by then."
   (unless (equal (seq-take treelined-compose--attempt 2) (list content anyway))
     (setq treelined-compose--attempt
           (list content anyway
@@ -121,7 +121,7 @@ daemon knows a retry: the leaf may be the message itself by then."
   (nth 2 treelined-compose--attempt))
 
 (defun treelined-compose--sent (tick)
-  "Clear the buffer, unless it was edited since its modification TICK."
+  "Clear the buffer, unless it was edited after the modification TICK."
   (setq treelined-compose--attempt nil
         treelined-compose--sending nil)
   (when (eql tick (buffer-chars-modified-tick))
@@ -130,7 +130,7 @@ daemon knows a retry: the leaf may be the message itself by then."
   (message "treelined: sent"))
 
 (defun treelined-compose--refused (error)
-  "Say that the message was not sent because of ERROR, and keep it."
+  "Report that the message was not sent because of ERROR, and keep it."
   (setq treelined-compose--sending nil)
   (unless (member (plist-get error :kind) treelined-compose--lost)
     (setq treelined-compose--attempt nil))

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; Asks for the agent, says what it does not get, and runs `treelined
-;; continue' in a terminal, which makes the new session and starts the agent
-;; (protocol.md §3.18).  Nothing is written before the person agrees.
+;; Asks for the agent, says what the agent does not get, and runs `treelined continue' in
+;; a terminal, which makes the new session and starts the agent (protocol.md §3.18).
+;; Nothing is written before the person agrees.
 
 ;;; Code:
 
@@ -24,12 +24,14 @@
     (?s "earlier turns summarized" (:compact t) ("--compact") (:limit 0))
     (?a "all of it" (:limit 0) ("--limit" "0")))
   "Choices for a conversation that is too large: key, name, params and options.
-The last are params that ask for its size: nothing is summarized for a question.")
+The last element has the params that only request its size: for a question
+no summary is written.")
 
 (defun treelined-continue--command (session entry tool options)
-  "Return the command to go on in TOOL behind the ENTRY of SESSION.
-OPTIONS are further ones.  Those of the daemon find the same sessions.
-`connect' and what follows it say how to reach a daemon, not what to run."
+  "Return the command that continues in TOOL after the ENTRY of SESSION.
+OPTIONS are further options.  With the options of the daemon the command
+uses the same session directory.  `connect' and the words after it are left
+out, since they only say how to reach a daemon."
   (append (seq-take-while (lambda (word) (not (equal word "connect")))
                           (treelined-client--command))
           treelined-arguments
@@ -38,14 +40,14 @@ OPTIONS are further ones.  Those of the daemon find the same sessions.
                   (list "--" (treelined-session-path session) entry))))
 
 (defun treelined-continue--word (word)
-  "Return WORD of a command, which a terminal or a person will read."
-  ;; A line break would run what is before it.
+  "Return WORD, if it can be shown to a person and pasted into a terminal."
+  ;; A shell would run the text before a line break as a separate command.
   (unless (equal word (treelined-row-shown word ""))
     (user-error "A path or an id has a control character"))
   word)
 
 (defun treelined-continue--description (result)
-  "Return what is handed over and lost by RESULT of `continue_session'."
+  "Return a text about what RESULT of `continue_session' hands over and loses."
   (let ((messages (plist-get result :messages)))
     (string-join
      (append (list (format (ngettext "%d message, about %d tokens" "%d messages, about %d tokens"
@@ -59,7 +61,8 @@ OPTIONS are further ones.  Those of the daemon find the same sessions.
      "; ")))
 
 (defun treelined-continue--ask (session params then &optional else)
-  "Ask what PARAMS of `continue_session' hand over of SESSION; write nothing.
+  "Ask the daemon what PARAMS of `continue_session' hand over of SESSION.
+Nothing is written.
 Call THEN with the result later.  ELSE is as in `treelined-request'."
   (treelined-session-request session 'continue_session (append params '(:dryRun t))
                              (lambda (result)
@@ -67,9 +70,9 @@ Call THEN with the result later.  ELSE is as in `treelined-request'."
                              else))
 
 (defun treelined-continue--preview (session params row then)
-  "Ask what PARAMS of `continue_session' hand over of SESSION.
-ROW of `treelined-continue--shorter' makes it shorter; without one, ask for
-it if it is too much.  Call THEN with the result and the row."
+  "Ask the daemon what PARAMS of `continue_session' hand over of SESSION.
+ROW of `treelined-continue--shorter' makes it shorter.  Without ROW, let the
+person choose one if it is too large.  Call THEN with the result and the row."
   (treelined-continue--ask
    session (append (or (nth 4 row) (nth 2 row)) params)
    (lambda (result)
@@ -80,7 +83,7 @@ it if it is too much.  Call THEN with the result and the row."
        (treelined-report error)))))
 
 (defun treelined-continue--ask-for-less (session params then error)
-  "Ask for less than ERROR refuses, and go on with it.
+  "Let the person choose less than ERROR refuses, and continue with that.
 SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
   (let* ((choices (mapcar (lambda (row) (list (car row) (cadr row)))
                           treelined-continue--shorter))
@@ -89,7 +92,7 @@ SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
     (treelined-continue--preview session params (assq key treelined-continue--shorter) then)))
 
 (defun treelined-continue--run (session command tool)
-  "Run COMMAND, to go on with SESSION in TOOL, in a terminal."
+  "Run COMMAND, which continues SESSION in TOOL, in a terminal."
   (let* ((default-directory (treelined-session-directory session))
          (buffer (apply #'term-ansi-make-term (generate-new-buffer-name (format "*%s*" tool))
                         (car command) nil (cdr command))))
@@ -118,7 +121,7 @@ SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
   (message "treelined: this is in the kill ring; give it to the agent as its first message"))
 
 (defun treelined-continue--choose (result node tool)
-  "Say what RESULT hands over to TOOL up to NODE and loses; return a key."
+  "Show what RESULT hands over to TOOL up to NODE and loses; return a key."
   (car (read-multiple-choice
         (format "%s.  Go on in %s?" (treelined-continue--description result)
                 (car (rassoc tool treelined-continue--tools)))
@@ -131,8 +134,9 @@ SESSION, PARAMS and THEN are as in `treelined-continue--preview'."
                 '((?n "no" "Nothing is written."))))))
 
 (defun treelined-continue--confirm (session node tool result row)
-  "Say what RESULT hands over to TOOL and loses, and do what the person chooses.
-The conversation is that of SESSION up to NODE; ROW says how it is shorter."
+  "Show what RESULT hands over to TOOL and loses, and do what the person chooses.
+The conversation is the path of SESSION to NODE.  ROW is the choice that makes
+it shorter, or nil."
   (let* ((key (treelined-continue--choose result node tool))
          (learned (eq key ?l))
          (entry (plist-get node :id))
@@ -154,7 +158,8 @@ The conversation is that of SESSION up to NODE; ROW says how it is shorter."
      ((or (not learned) (slot-value (treelined-connection) 'summarizer))
       (treelined-continue--run session command tool))
      (t
-      ;; Says now, and not in the terminal, that nobody can write the summary; there may be one.
+      ;; If no summary can be written, the error is shown here instead of in the terminal.
+      ;; A summary may already exist.
       (treelined-continue--ask session params
                                (lambda (_) (treelined-continue--run session command tool)))))))
 

@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; A session has one buffer for the entry that was asked for last, one for
-;; the summary that is being written, and two for the branches that were
-;; compared last.
+;; A session has one buffer for the entry that was shown last, one for the summary that is
+;; being written, and two for the branches that were compared last.
 
 ;;; Code:
 
@@ -21,7 +20,7 @@
                  (const ediff-buffers) (const diff-buffers) function))
 
 (defconst treelined-entry--steps 1000
-  "How far above two entries their common ancestor is looked for.")
+  "The most entries that are read above two entries for their common ancestor.")
 
 ;;;; The text of an entry
 
@@ -63,7 +62,7 @@
 (defvar-local treelined-entry--what nil "The kind of text in this buffer.")
 
 (defvar-local treelined-entry--windows nil
-  "The windows that were there before a comparison.")
+  "The window configuration from before a comparison.")
 
 (defvar treelined-entry-mode-map
   (let ((map (make-sparse-keymap)))
@@ -91,7 +90,7 @@
   (or (seq-find (lambda (buffer)
                   (equal what (buffer-local-value 'treelined-entry--what buffer)))
                 (treelined-session-buffers session 'treelined-entry-mode))
-      ;; Several sessions may have one name.
+      ;; Several sessions may have the same name.
       (with-current-buffer (generate-new-buffer
                             (format "*treelined %s: %s*" what (treelined-session-title session)))
         (treelined-entry-mode)
@@ -118,7 +117,7 @@
     (treelined-session-request
      session 'get_entry (list :entryId id)
      (lambda (result)
-       ;; Point may have moved on.
+       ;; Point may have moved since.
        (when (and (buffer-live-p buffer)
                   (equal id (buffer-local-value 'treelined-entry-id buffer)))
          (let ((entry (plist-get result :entry)))
@@ -170,10 +169,10 @@ ENTRY is nil if the summary was not finished."
 ;;;; Comparing
 
 (defun treelined-entry--climb (session walks then)
-  "Read entries of SESSION upwards, one for each of WALKS, until two walks meet.
-Each walk is a list of entries, the topmost first, and the id of the next
-one above, in a cons (NEXT . ENTRIES).  Call THEN with the common entry, nil if
-there is none, and the entries below it of both walks."
+  "Read entries of SESSION upwards along two WALKS, until the walks meet.
+Each walk is a cons (NEXT . ENTRIES): ENTRIES are the entries so far, the
+topmost first, and NEXT is the id of the entry above them.  Call THEN with the
+common entry, nil if there is none, and the entries below it of both walks."
   (let* ((seen (lambda (id walk)
                  (cl-member id (cdr walk) :key (lambda (entry) (plist-get entry :id))
                             :test #'equal)))
@@ -186,7 +185,7 @@ there is none, and the entries below it of both walks."
                            return next))
          (next (and (not meeting)
                     (< (length (cdr (car walks))) treelined-entry--steps)
-                    ;; The shorter walk goes on, so that both meet soon.
+                    ;; The shorter walk continues, so that both meet soon.
                     (car (sort (seq-filter #'car (copy-sequence walks))
                                (lambda (a b) (< (length a) (length b))))))))
     (if (null next)
@@ -202,7 +201,7 @@ there is none, and the entries below it of both walks."
        (lambda (error)
          (if (not (equal (plist-get error :kind) "entryNotFound"))
              (treelined-report error)
-           ;; The parent is not in the file: the walk has come to its root.
+           ;; The parent is not in the file, so the walk has reached its root.
            (setcar next nil)
            (treelined-entry--climb session walks then)))))))
 

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; An error is a plist: `:kind' (a string, on which programs decide),
-;; `:message', `:details' and `:retryable'.  This file has
-;; advice about each kind, in words of Emacs.
+;; An error is a plist with `:kind' (a string, which programs test), `:message',
+;; `:details' and `:retryable'.  This file has advice for each kind, with the commands of
+;; this package.
 
 ;;; Code:
 
@@ -59,13 +59,13 @@
     ("responseTooLarge" . "raise `treelined-max-frame-bytes' to read it")
     ("overloaded" . "try again in a moment")
     ("cancelled" . nil)
-    ;; Kinds of daemons that have commands, questions and exports.
+    ;; Kinds of errors about commands, questions and exports.
     ("commandExists" . "choose another name for the command")
     ("commandNotFound" . "`M-x treelined-run-command' lists the commands")
     ("commandFailed" . "the program that offers the command says why")
     ("noUser" . "no program is there to show the question")
     ("fileExists" . "choose another file")
-    ;; Kinds of daemons that copy sessions to a team's stream.
+    ;; Kinds of errors about sessions of a team.
     ("logUnavailable" . "the team's stream does not answer; try again in a moment")
     ("logConflict" . "others write to the session; try again in a moment")
     ("logForeign" . "find the program that writes to the log of the session")
@@ -74,7 +74,7 @@
     ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
     ("logDenied" . "correct the credentials or certificates of the log")
     ("payloadTooLarge" . "the log takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")
-    ;; Kinds of this package.
+    ;; Kinds of errors of this package.
     ("disconnected" . "the next command starts the daemon again; `M-x treelined-log' shows its log")
     ("notStarted" . "install treelined, or set `treelined-command'")
     ("timeout" . "try again, or raise `treelined-timeout'")

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; `treelined-import' shows its progress, then a report in which RET opens
-;; sessions.  `treelined-export' needs a daemon that has `export_session'.
+;; `treelined-import' shows its progress, and then a report in which RET opens sessions.
+;; `treelined-export' needs a daemon that has `export_session'.
 
 ;;; Code:
 

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; The daemon sorts, filters and pages the list; the next page is fetched
-;; when point comes near the end.
+;; The daemon sorts, filters and pages the list.  The next page is fetched when point
+;; comes near the end.
 
 ;;; Code:
 
@@ -49,7 +49,7 @@ Return a text that is not a time as it is."
       (concat "…" (substring name (- 1 columns))))))
 
 (defun treelined-list--title (row)
-  "Return the title of ROW: what is wrong with it, its name, or its first message."
+  "Return the title of ROW: its fault, or its name, or its first message."
   (let ((name (plist-get row :name))
         (first (plist-get row :firstMessage))
         (diagnostic (plist-get row :diagnostic)))
@@ -94,7 +94,7 @@ Return a text that is not a time as it is."
   (max 20 (min 40 (/ (treelined-list--width) 4))))
 
 (defun treelined-list--columns ()
-  "Return the columns that the window of this buffer has room for."
+  "Return the columns that fit into the window of this buffer."
   (if (< (treelined-list--width) treelined-list--narrow)
       (seq-remove #'car treelined-list--columns)
     treelined-list--columns))
@@ -111,8 +111,8 @@ Return a text that is not a time as it is."
                              (treelined-list--columns)))))
 
 (defun treelined-list--set-columns ()
-  "Let the list have the columns that its window has room for.
-Return whether they are others than before."
+  "Set the columns of the list to those that fit into its window.
+Return whether they have changed."
   (let ((format (vconcat (mapcar #'treelined-list--format (treelined-list--columns)))))
     (unless (equal format tabulated-list-format)
       (setq tabulated-list-format format
@@ -122,7 +122,7 @@ Return whether they are others than before."
       t)))
 
 (defun treelined-list--resized (_window)
-  "Draw the list again if its window has room for other columns."
+  "Draw the list again if other columns fit into its window now."
   (when (and (treelined-list--set-columns) tabulated-list-entries)
     (treelined-list--print)))
 
@@ -166,15 +166,16 @@ Return whether they are others than before."
           (move-to-column column))))))
 
 (defun treelined-list--watch ()
-  "Ask the daemon to say when the list is another, once for each connection."
+  "Watch the list of sessions, once for each connection."
   (when-let* ((connection (ignore-errors (treelined-connection))))
     (unless (eq connection treelined-list--watching)
       (setq treelined-list--watching connection)
-      ;; An older daemon has no such method; then the list changes on demand.
+      ;; An older daemon does not have this method.  Then the list is fetched again only
+      ;; on demand.
       (treelined-request 'watch_sessions nil #'ignore #'ignore))))
 
 (defun treelined-list--notified (name _params)
-  "Fetch the shown rows of lists again some time after a change, called NAME."
+  "Fetch the shown rows of lists again soon after the notification NAME."
   (when (eq name 'sessions_changed)
     (dolist (buffer (buffer-list))
       (with-current-buffer buffer
@@ -187,7 +188,7 @@ Return whether they are others than before."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (setq treelined-list--timer nil)
-      ;; After the end of the daemon the next command starts it, not the list.
+      ;; After the daemon has ended, only a command starts it again, and not the list.
       (when (treelined-running-p)
         (if treelined-list--loading
             (treelined-list--notified 'sessions_changed nil)
@@ -197,7 +198,7 @@ Return whether they are others than before."
 (add-hook 'treelined-notification-functions #'treelined-list--notified)
 
 (defun treelined-list--say-nothing ()
-  "Say in an empty list what to do."
+  "Show in an empty list what the user can do."
   (when (null tabulated-list-entries)
     (let ((inhibit-read-only t))
       (insert (substitute-command-keys

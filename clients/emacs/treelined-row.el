@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; Guides, previews, flags and matches come from the daemon.  This file puts
-;; them into a line, with faces.
+;; The daemon sends the guides, previews, flags and matches.  This file makes a line from
+;; them, and adds faces.
 
 ;;; Code:
 
@@ -98,8 +98,8 @@
 
 (defconst treelined-row--controls
   "[\u0000-\u001F\u007F-\u009F\u061C\u200E-\u200F\u2028-\u202E\u2066-\u206F\uFFF9-\uFFFB\U000E0000-\U000E007F]"
-  "Characters that are obeyed instead of shown.
-The table is that of the daemon, whose test in tests/it/unseen.rs compares them.")
+  "Characters that a terminal obeys instead of showing them.
+The table equals the daemon's: the test tests/it/unseen.rs compares both.")
 
 (defun treelined-row-shown (text &optional blank)
   "Return TEXT of a session with control characters replaced by U+FFFD.
@@ -115,7 +115,7 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
                   (plist-get (plist-get node :message) :role)
                   (plist-get node :type)
                   "entry")))
-    ;; Roles and types are texts of the file's writer.
+    ;; Roles and types are texts that the writer of the file has chosen.
     (treelined-row-shown (or (cdr (assoc name treelined-row--speakers)) name) " ")))
 
 (defun treelined-row--speaker-face (node speaker)
@@ -131,9 +131,9 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
                           ((plist-get (plist-get node :opened) :expand) :opened))))
     (treelined-row-faced (treelined-row-mark mark) 'treelined-folded)))
 
-;; Kinds are texts of the daemon, and ids of sessions are texts of headers.
+;; Kinds are texts of the daemon, but ids of sessions are texts of a header.
 (defun treelined-row-born (node)
-  "Return how many sessions of which kind come from NODE, nil without any."
+  "Return how many sessions of each kind come from NODE; nil if there are none."
   (when-let* ((kinds (seq-map (lambda (each) (plist-get each :kind)) (plist-get node :sessions))))
     (mapconcat (lambda (group)
                  (let ((count (length (cdr group))))
@@ -141,7 +141,7 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
                (seq-group-by #'identity kinds) ", ")))
 
 (defun treelined-row--lead (node)
-  "Return the name of the branch of NODE and what comes from it, nil without both."
+  "Return the branch name of NODE and the sessions that come from it, or nil."
   (let ((dot (treelined-row-mark :dot))
         (name (plist-get node :branchName))
         (born (treelined-row-born node)))
@@ -150,7 +150,7 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
      (and born (treelined-row-faced (concat (treelined-row-mark :born) born dot) 'treelined-odd)))))
 
 (defun treelined-row-snippet (match face)
-  "Return the snippet of MATCH in FACE, and the text found in another face."
+  "Return the snippet of MATCH in FACE, with the match in another face."
   (let ((text (propertize (plist-get match :snippet) 'face face)))
     (seq-doseq (range (plist-get match :ranges))
       (add-face-text-property (aref range 0) (min (aref range 1) (length text))
@@ -158,7 +158,7 @@ If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
     text))
 
 (defun treelined-row-faced (text face)
-  "Return TEXT in FACE, nil if it is nil."
+  "Return TEXT in FACE; nil if TEXT is nil."
   (and text (propertize text 'face face)))
 
 (defun treelined-row--label (label match)
@@ -187,7 +187,7 @@ Mark the text that was found if the snippet of MATCH is the label."
                           (style)
                           (t 'treelined-text)))
          (label (plist-get node :label))
-         ;; A folded row stands for more than its first entry, in which something was found.
+         ;; A folded row stands for a branch.  A match in its first entry is not marked.
          (match (or (plist-get node :match) (and (not (plist-get node :folded)) found)))
          (flags (plist-get node :flags)))
     (concat
@@ -206,7 +206,7 @@ Mark the text that was found if the snippet of MATCH is the label."
         " "
         (treelined-row--lead node)))
      (treelined-row--label label match)
-     ;; The preview of a tool's result has the mark already.
+     ;; The preview of a tool's result already has the mark.
      (and (plist-get node :isError)
           (not (plist-get node :toolCall))
           (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
@@ -220,7 +220,8 @@ Mark the text that was found if the snippet of MATCH is the label."
                             text-face))
      (unless (seq-empty-p flags)
        (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-odd))
-     ;; Where a branch begins: its other rows are below it.
+     ;; The mark is only on the row where a branch begins, since the other rows of the
+     ;; branch are below it.
      (and (plist-get node :archived)
           (treelined-row--fold node)
           (treelined-row-faced " (archived)" 'treelined-guide))

@@ -4,11 +4,11 @@
 
 ;;; Commentary:
 
-;; The hits are in a buffer, grouped by session in the order of the daemon.
-;; RET opens the tree of a hit at its entry; `next-error' goes through them.
-;; A query is a question, whose words need not all occur; x finds its words,
-;; or the text, exactly.  The daemon reads the filters in it, and completes
-;; them.
+;; The hits are in a buffer, grouped by session in the order of the daemon.  RET opens the
+;; tree of a hit at its entry, and `next-error' visits one hit after the other.  A query
+;; is a question, and an entry need not contain all of its words.  The key x searches for
+;; all words, and then for the exact text.  The daemon parses the filters in a query, and
+;; completes them.
 
 ;;; Code:
 
@@ -65,7 +65,7 @@
   (hl-line-mode 1))
 
 (defun treelined-search--found-text (result)
-  "Return how many hits RESULT has, and what it does not show."
+  "Return the number of hits in RESULT, and what the list does not show."
   (let* ((totals (plist-get result :totals))
          (entries (plist-get totals :entries))
          (sessions (plist-get totals :sessions))
@@ -113,7 +113,7 @@
             "\n")))
 
 (defun treelined-search--part (kind text)
-  "Return the line for TEXT of KIND about the hit above, nil without TEXT."
+  "Return the line for TEXT of KIND about the hit above; nil if TEXT is nil."
   (and text
        (concat (make-string 11 ?\s)
                (treelined-row-faced (concat kind ": ") 'treelined-guide)
@@ -283,7 +283,7 @@ the other hits of the session."
   "Return the params of a search for QUERY.
 HOW and SESSION are as in `treelined-search'."
   (append (list :query query :mode how :sessionId session :limit treelined-search-limit)
-          ;; A text that must occur as it is has no filters.
+          ;; A literal search has no filters.
           (unless (equal how "literal")
             (list :syntax "filters"
                   :directory (directory-file-name (expand-file-name default-directory))))))

@@ -4,10 +4,10 @@
 
 ;;; Commentary:
 
-;; A `treelined-session' knows where its leaf is, and follows notifications.
-;; Buffers about a session have it in the variable `treelined-session', and
-;; call the daemon with `treelined-session-request', which opens the session
-;; again if the daemon has ended since.
+;; A `treelined-session' has the leaf of a session, and is updated by notifications.
+;; Buffers about a session have it in the variable `treelined-session'.  They call the
+;; daemon with `treelined-session-request', which opens the session again if the daemon
+;; has ended since.
 
 ;;; Code:
 
@@ -16,12 +16,12 @@
 
 (cl-defstruct treelined-session
   "An open session.
-ID, PATH, NAME, FIRST-MESSAGE and CWD are texts; PATH is nil for a
-session in memory, and FIRST-MESSAGE empty if nothing was said.
-LEAF-ID is the leaf of this daemon, nil before the first entry, and
-OTHERS-LEAF-ID that of the file if other programs have moved it elsewhere.
-CONNECTION is the one on which the session is open.  NAVIGATION is the id
-of the running move that this Emacs has started."
+ID, PATH, NAME, FIRST-MESSAGE and CWD are texts.  PATH is nil for a session
+in memory, and FIRST-MESSAGE is empty if there is no message.
+LEAF-ID is the leaf of this daemon, nil before the first entry.
+OTHERS-LEAF-ID is the leaf of the file, if other programs have moved it
+elsewhere.  CONNECTION is the connection that has the session open.
+NAVIGATION is the id of the running move that this Emacs has started."
   id path name (first-message "") cwd leaf-id others-leaf-id newer-turns read-only connection navigation)
 
 (defvar-local treelined-session nil
@@ -36,7 +36,7 @@ summary) and `closed'.")
   "The sessions of this Emacs by id.")
 
 (defun treelined-session-title (session)
-  "Return the name of SESSION, else what was said first in it.
+  "Return the name of SESSION, or its first message.
 Without both, return its directory and the end of its id."
   (let ((id (treelined-session-id session))
         (directory (treelined-session-cwd session)))
@@ -47,9 +47,9 @@ Without both, return its directory and the end of its id."
                 (substring id (max 0 (- (length id) 12)))))))
 
 (defun treelined-session-directory (session)
-  "Return the directory of SESSION, or the home directory if it is not here.
-It stands in the file, which may come from another machine: a remote one
-would make Emacs connect."
+  "Return the directory of SESSION, or the home directory if it does not exist.
+The file has the directory, and may come from another machine.  Emacs would
+connect to a remote directory."
   (let ((cwd (treelined-session-cwd session)))
     (file-name-as-directory
      (if (and cwd (not (file-remote-p cwd)) (file-directory-p cwd))
@@ -57,7 +57,7 @@ would make Emacs connect."
        (expand-file-name "~/")))))
 
 (defun treelined-session-open-p (session)
-  "Return whether SESSION is open at the running daemon."
+  "Return whether the running daemon has SESSION open."
   (and (treelined-running-p)
        (eq (treelined-session-connection session) (treelined-connection))))
 
@@ -98,8 +98,8 @@ Call ELSE with an error."
                (string-join (seq-uniq kinds) ", ")))))
 
 (defun treelined-session--note-beside (session diagnostics)
-  "Keep where the newest entries of SESSION are.
-DIAGNOSTICS say so if the file opens beside them."
+  "Note where the newest entries of SESSION are.
+DIAGNOSTICS have this if the file opens beside them."
   (seq-doseq (each diagnostics)
     (when (equal (plist-get each :kind) "leafBesideNewest")
       (setf (treelined-session-others-leaf-id session) (plist-get each :newestTipId)
@@ -118,7 +118,8 @@ Call ELSE with an error; without it the error is shown."
   "Create a session for DIRECTORY, call it NAME, and call THEN with it.
 NAME may be nil."
   (treelined-session--enter 'create_session
-                            ;; At once, so that it outlives the daemon.
+                            ;; The file is written at once, so that the session survives
+                            ;; the daemon.
                             (list :name name :cwd (directory-file-name (expand-file-name directory))
                                   :write "now")
                             then nil))

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; Tags are in the session; pins and archived sessions are marks of this
-;; machine.  A family is the sessions that come from each other.  Candidates
-;; are several answers to one question, of which a person chooses one.
+;; Tags are in the session; pins and archived sessions are marks of this machine.  The
+;; sessions of a family come from each other.  Candidates are several answers to one
+;; question, of which a person chooses one.
 
 ;;; Code:
 
@@ -21,7 +21,7 @@
     (treelined-session-id treelined-session)))
 
 (defun treelined-sorting--with-row (id then)
-  "Call THEN with the row that the list has of the session ID."
+  "Call THEN with the row of the session ID in the list of sessions."
   (treelined-request
    'list_sessions (list :query id :archived t)
    (lambda (result)
@@ -39,7 +39,7 @@
           (split-string text "[[:space:],]+" t)))
 
 (defun treelined-sorting--set-tags (id before text)
-  "Let the session ID, which has the tags BEFORE, have those in TEXT."
+  "Give the session ID, which has the tags BEFORE, exactly the tags in TEXT."
   (let* ((wanted (treelined-sorting--words text))
          (add (seq-difference wanted before))
          (remove (seq-difference before wanted))
@@ -75,7 +75,7 @@
 ;;;; Marks
 
 (defun treelined-sorting--mark (mark on off)
-  "Set MARK of a session, or take it away, and say ON or OFF."
+  "Set or remove MARK of a session, and show the message ON or OFF."
   (treelined-sorting--with-row
    (treelined-sorting--id)
    (lambda (row)
@@ -100,8 +100,8 @@
 ;;;; Families
 
 (defun treelined-sorting--relative (row id born)
-  "Return ROW of a family in one line; ID is the session whose family it is.
-Those of the ids BORN come from the row at point."
+  "Return one line for ROW of the family of the session ID.
+The sessions with the ids BORN come from the row at point."
   (let ((kind (plist-get (plist-get row :comesFrom) :kind)))
     (treelined-row-shown
      (concat (cond ((equal id (plist-get row :sessionId)) "◉ ")
@@ -116,10 +116,10 @@ Those of the ids BORN come from the row at point."
 (defun treelined-sorting--choose-relative (rows id born)
   "Choose one of ROWS, the family of the session ID, and show it.
 The first one whose id is in BORN is the default.
-The session from which ID comes is shown at the entry at which ID hangs."
+The parent of ID is shown at the entry from which ID comes."
   (let* ((choices (seq-map-indexed
                    (lambda (row at)
-                     ;; Titles may be equal.
+                     ;; Several sessions may have the same title.
                      (cons (format "%s  (%d)" (treelined-sorting--relative row id born) (1+ at))
                            row))
                    rows))
@@ -154,7 +154,7 @@ They are forks, subagents, and conversations that went on in another tool."
 ;;;; Candidates
 
 (defun treelined-sorting--candidates (branches)
-  "Return those of BRANCHES that answer the newest question with several answers."
+  "Return the BRANCHES that answer the newest question with several answers."
   (let ((groups (seq-group-by (lambda (each)
                                 (and (plist-get each :group)
                                      (list (plist-get each :group) (plist-get each :forkId))))
@@ -170,7 +170,7 @@ They are forks, subagents, and conversations that went on in another tool."
     newest))
 
 (defun treelined-sorting--choose-candidate (branches compared)
-  "Choose one of BRANCHES; COMPARED has how they came out."
+  "Choose one of BRANCHES; COMPARED has their outcomes."
   (let* ((outcomes (append (list (plist-get compared :a) (plist-get compared :b))
                            (plist-get compared :more) nil))
          (choices (cl-mapcar

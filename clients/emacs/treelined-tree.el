@@ -4,10 +4,10 @@
 
 ;;; Commentary:
 
-;; The buffer has a line for each row of the tree.  Rows are fetched in pages
-;; when a window comes near them; until then their lines are empty.  Filters,
-;; folds and queries are params of `get_tree': the daemon decides which rows
-;; there are.  `treelined-actions' has the commands.
+;; The buffer has a line for each row of the tree.  Rows are fetched in pages when a
+;; window comes near them; until then their lines are empty.  Filters, folds and queries
+;; are params of `get_tree': the daemon selects the rows.  `treelined-actions' has the
+;; commands.
 
 ;;; Code:
 
@@ -45,7 +45,7 @@ Much more than a window shows makes Emacs pause to collect garbage."
   "The ids of rows; the branches at their forks have one row each.")
 (defvar-local treelined-tree--names-sessions nil
   "Whether rows name the sessions that come from them.
-The first rows do not: the daemon reads the list of sessions for that.")
+At first they do not, since the daemon must read the list of sessions.")
 (defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
 (defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
 (defvar-local treelined-tree-search nil
@@ -90,7 +90,7 @@ The first rows do not: the daemon reads the list of sessions for that.")
   (forward-line index))
 
 (defun treelined-tree--place (window)
-  "Return the place of point in WINDOW, of the buffer if it is nil."
+  "Return the place of point in WINDOW, or in the buffer if WINDOW is nil."
   (save-excursion
     (when window
       (goto-char (window-point window)))
@@ -99,11 +99,11 @@ The first rows do not: the daemon reads the list of sessions for that.")
             :above (if window (- index (treelined-tree--index (window-start window))) 0)))))
 
 (defun treelined-tree--places ()
-  "Return the places of all windows, or that of the buffer if it has none."
+  "Return the places of all windows, or of the buffer if it has no window."
   (mapcar #'treelined-tree--place (or (get-buffer-window-list nil nil t) '(nil))))
 
 (defun treelined-tree--anchor (place)
-  "Return the index of the entry of PLACE, or of the row that it had."
+  "Return the index of the entry of PLACE, or the index that it had before."
   (or (gethash (plist-get place :id) treelined-tree--indices)
       (plist-get place :index)))
 
@@ -122,8 +122,8 @@ The first rows do not: the daemon reads the list of sessions for that.")
                               (- (treelined-tree--anchor place) (plist-get place :above))))))
 
 (defun treelined-tree--scroll (window index top)
-  "Let WINDOW show the rows from TOP on, or others if INDEX is not among them.
-It shows no lines behind the last row if there are more rows above."
+  "Scroll WINDOW to the rows from TOP on, or to others that contain INDEX.
+No lines are shown after the last row if there are more rows above."
   (let ((height (window-body-height window)))
     (unless (< (1- top) index (+ top height))
       (setq top (- index (/ height 2))))
@@ -146,7 +146,7 @@ It shows no lines behind the last row if there are more rows above."
                 'treelined-node node)))
 
 (defun treelined-tree--draw (first nodes)
-  "Draw NODES from the row FIRST on, without regard to point."
+  "Draw NODES from the row FIRST on.  Point may move."
   (let ((inhibit-read-only t)
         (index first))
     (treelined-tree--goto first)
@@ -158,7 +158,7 @@ It shows no lines behind the last row if there are more rows above."
       (setq index (1+ index)))))
 
 (defun treelined-tree--draw-page (first nodes)
-  "Draw NODES from the row FIRST on.  All points stay in their places."
+  "Draw NODES from the row FIRST on.  Point stays in its place in all windows."
   (let ((places (treelined-tree--places)))
     (treelined-tree--draw first nodes)
     (dolist (place places)
@@ -180,8 +180,8 @@ It shows no lines behind the last row if there are more rows above."
       (insert (propertize (treelined-tree--nothing) 'face 'treelined-inactive) "\n"))))
 
 (defun treelined-tree--draw-archived ()
-  "Say below the rows how many branches are archived, and the key for them.
-This is not a row, so that every row is a line of the buffer."
+  "Show below the rows how many branches are archived, and the key for them.
+The text is an overlay, since every line of the buffer is a row."
   (remove-overlays nil nil 'treelined-archived t)
   (unless (zerop treelined-tree-archived-count)
     (let ((overlay (make-overlay (point-max) (point-max) nil t)))
@@ -211,8 +211,8 @@ This is not a row, so that every row is a line of the buffer."
 
 (defun treelined-tree--show (result anchor main)
   "Draw the first page RESULT of `get_tree'.
-MAIN is the place of a window whose point moves to the row ANCHOR, if that
-is not nil and point is still there: a key may have moved it meanwhile."
+MAIN is the place of a window.  Its point moves to the row ANCHOR, unless
+ANCHOR is nil or a key has moved point since."
   (let ((places (treelined-tree--places)))
     (treelined-tree--clear result)
     (unless (zerop treelined-tree-total)
@@ -236,14 +236,14 @@ is not nil and point is still there: a key may have moved it meanwhile."
     (list :query typed :mode "words")))
 
 (defun treelined-tree-params ()
-  "Return the params of `get_tree', those of the page aside."
+  "Return the params of `get_tree', except the params of the page."
   (append (list :filter treelined-tree-filter
                 :order treelined-order
                 :render (symbol-name treelined-render)
                 :prefixColumns treelined-tree--columns)
           (unless treelined-tree-open-all
             (list :fold "left"
-                  ;; Where other programs go on is open.
+                  ;; The branch in which other programs continue is open.
                   :expand (vconcat (ensure-list
                                     (treelined-session-others-leaf-id treelined-session))
                                    treelined-tree-expand)
@@ -253,7 +253,7 @@ is not nil and point is still there: a key may have moved it meanwhile."
           (and treelined-tree-query (treelined-parse-query treelined-tree-query))))
 
 (defun treelined-tree-request (place then &optional else)
-  "Ask for the rows of PLACE, params of a page.
+  "Request the rows of PLACE, which are params of a page.
 THEN and ELSE are as in `treelined-request'."
   (treelined-session-request treelined-session 'get_tree
                              (append place (treelined-tree-params)) then else))
@@ -273,13 +273,14 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (if (null around)
           (treelined-tree--load
            (list :offset (max 0 (- (plist-get main :index) (/ treelined-page-size 2)))) nil main)
-        ;; An entry may have no row.  A page of one row says which is nearest.  The page is asked for behind
-        ;; it, since answers come in any order.
+        ;; An entry may have no row.  A page of one row tells the nearest entry with a
+        ;; row.  The page for drawing is requested only after this answer, since answers
+        ;; come in any order.
         (let ((load (lambda (anchor) (treelined-tree--load (list :around around) anchor main))))
           (treelined-tree-request (list :around around :limit 1)
                                   (lambda (result) (funcall load (plist-get result :offset)))
                                   (lambda (error)
-                                    ;; Commands start a daemon that has ended; nothing else does.
+                                    ;; Only commands start a daemon that has ended.
                                     (cond ((treelined-session-open-p treelined-session)
                                            (funcall load nil))
                                           ((derived-mode-p 'treelined-tree-mode)
@@ -299,10 +300,10 @@ ANCHOR and MAIN are as in `treelined-tree--show'."
        (treelined-tree--failed error)))))
 
 (defun treelined-tree--failed (error)
-  "Mend the params that ERROR refuses, and draw the tree; else show ERROR."
+  "Drop the params that ERROR refuses, and draw the tree; else show ERROR."
   (let ((kind (plist-get error :kind)))
     (cond
-     ;; The file was replaced: folded entries, or that at point, may be gone.
+     ;; The file was replaced, so folded entries or the entry at point may not exist.
      ((and (equal kind "entryNotFound")
            (or treelined-tree-expand treelined-tree-each (treelined-tree-id)))
       (let ((inhibit-read-only t))
@@ -310,7 +311,7 @@ ANCHOR and MAIN are as in `treelined-tree--show'."
       (setq treelined-tree-expand nil treelined-tree-each nil
             treelined-tree-found nil treelined-tree-search nil
             treelined-tree--again t))
-     ;; A pattern that is refused would be refused again.
+     ;; The daemon would refuse the pattern again, so it is dropped.
      ((and (equal kind "invalidParams") treelined-tree-query)
       (treelined-report error)
       (setq treelined-tree-query nil
@@ -319,11 +320,11 @@ ANCHOR and MAIN are as in `treelined-tree--show'."
     (treelined-tree--settle)))
 
 (defun treelined-tree--settle ()
-  "Draw the tree once more if it has changed meanwhile; else fetch visible rows."
+  "Draw the tree again if it has changed since; else fetch visible rows."
   (setq treelined-tree--loading nil)
   (let ((again treelined-tree--again))
     (setq treelined-tree--again nil)
-    ;; Commands start a daemon that has ended; nothing else does.
+    ;; Only commands start a daemon that has ended.
     (if (and again (treelined-session-open-p treelined-session))
         (treelined-tree-reload (and (stringp again) again))
       (treelined-tree-fetch)
@@ -362,7 +363,7 @@ ANCHOR and MAIN are as in `treelined-tree--show'."
        (treelined-report error)))))
 
 (defun treelined-tree--fetch-range (first last)
-  "Fetch those rows from FIRST to LAST, exclusive, that are not under way."
+  "Fetch the rows from FIRST to LAST, exclusive, that were not requested yet."
   (let ((first (max first 0))
         (last (min last treelined-tree-total)))
     (while (< first last)
@@ -388,7 +389,7 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (treelined-tree--fetch-range (- top height) (+ top height height)))))))
 
 (defun treelined-tree--resized (_window)
-  "Draw the tree again if guides have another width now."
+  "Draw the tree again if the width of the guides has changed."
   (unless (or (zerop treelined-tree-total)
               (not (treelined-session-open-p treelined-session))
               (eql treelined-tree--columns (treelined-tree--guide-columns)))
@@ -406,7 +407,7 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (treelined-tree--catch-up-soon))))))
 
 (defun treelined-tree--at-leaf-p ()
-  "Return whether point is at the leaf, or where the leaf was last."
+  "Return whether point is at the leaf, or at the previous leaf."
   (save-excursion
     (when-let* ((window (treelined-tree--window)))
       (goto-char (window-point window)))
@@ -416,18 +417,18 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (and node (equal (plist-get node :id) treelined-tree--followed))))))
 
 (defun treelined-tree--catch-up-soon ()
-  "Draw the tree of the current buffer soon, once for all notifications."
+  "Draw the tree of this buffer soon, once for several notifications."
   (unless treelined-tree--timer
     (setq treelined-tree--timer (run-at-time treelined-tree--delay nil #'treelined-tree--catch-up
                                              (current-buffer)))))
 
 (defun treelined-tree--catch-up (buffer)
-  "Draw the tree of BUFFER.  Point follows the leaf if it is there."
+  "Draw the tree of BUFFER.  If point is at the leaf, it follows the leaf."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (setq treelined-tree--timer nil)
       (cond ((not (treelined-session-open-p treelined-session)))
-            ;; A load under way may be taking point away from the leaf.
+            ;; A running load may move point away from the leaf.
             (treelined-tree--loading (treelined-tree--catch-up-soon))
             ((treelined-tree--at-leaf-p)
              (let ((leaf (or (treelined-session-others-leaf-id treelined-session)
@@ -453,7 +454,7 @@ Call AFTER when it is there."
 ;;;; The mode
 
 (defun treelined-tree--elsewhere (session)
-  "Say what is at the leaf of others in SESSION, and the key to it."
+  "Return a text about the leaf of others in SESSION, and the key to it."
   (let ((turns (treelined-session-newer-turns session)))
     (cond ((null (treelined-session-others-leaf-id session)) nil)
           ((null turns) "others have written: o")

@@ -391,7 +391,7 @@
     (let ((session treelined-session)
           (file (treelined-session-path treelined-session)))
       (treelined-stop)
-      ;; A daemon whose answers to appends are lost.
+      ;; The answers of this daemon to appends are lost.
       (let ((treelined-command
              (append '("sh" "-c" "\"$0\" \"$@\" | sed -u '/\"durability\"/d'")
                      treelined-command)))

@@ -2,8 +2,8 @@
 
 ;;; Commentary:
 
-;; The stub answers each method with the value that a test gives, and notes
-;; the calls that were sent to it.
+;; The stub answers each method with the value from the test, and records the calls that
+;; it gets.
 
 ;;; Code:
 
@@ -51,7 +51,7 @@
   (cdr (treelined-test-wait (assq method (oref stub sent)))))
 
 (defun treelined-ask-test--ask (&rest question)
-  "Let the daemon ask QUESTION."
+  "Send QUESTION in the name of the daemon."
   (treelined-client--notified nil 'user_asked
                               (append '(:eventId "e1" :by "guard" :title "Go on?") question)))
 

@@ -58,7 +58,7 @@
     (treelined-branch-test--at "2 branches")
     (should-error (treelined-tree-archive))))
 
-;; Side questions had no keys.
+;; Side questions once had no keys.
 (ert-deftest treelined-branch-a-question-is-asked-beside-the-conversation-and-kept-once ()
   (treelined-test-with-folded-tree
     (let ((leaf (treelined-session-leaf-id treelined-session)))
@@ -83,7 +83,7 @@
     (treelined-test-call 'unarchive_branch :sessionId "talk" :entryId "u2")
     (treelined-test-wait (not (treelined-branch-test--below)))))
 
-;; An open branch did not say its name.
+;; An open branch once did not show its name.
 (ert-deftest treelined-branch-an-open-branch-says-its-name ()
   (treelined-test-with-folded-tree
     (treelined-branch-test--at "Clear the")
@@ -126,7 +126,7 @@
         (forward-line)))
     widest))
 
-;; Guides took 40 of 110 columns.
+;; Guides once took 40 of 110 columns.
 (ert-deftest treelined-branch-a-tree-of-5000-entries-has-at-most-12-columns-of-guides ()
   (treelined-test-with
     (treelined-branch-test--large)

@@ -168,8 +168,8 @@
                                 :reason)))
       (should (equal '(2) asked)))))
 
-;; A guard that signalled an error, or whose answer was refused, had no opinion: the move that it
-;; held back happened.
+;; A guard that signalled an error, or whose answer was refused, once counted as having no
+;; opinion, so the move happened.
 (ert-deftest treelined-client-an-answer-that-fails-cancels-unless-failures-proceed ()
   (dolist (treelined-answer-failure '(cancel proceed))
     (pcase-dolist
@@ -216,8 +216,9 @@
     (run-hooks 'minibuffer-exit-hook)
     (treelined-test-wait called)))
 
-;; Emacs reads while it sends.  A part of a line that came in a callback left point after whole lines, which were then
-;; handled only after the next output.
+;; Emacs reads output while it sends.  If a callback caused this, and a part of a line
+;; came, point was once left after the complete lines, which were then handled only after
+;; the next output.
 (ert-deftest treelined-client-lines-behind-a-callback-that-reads-are-handled-at-once ()
   (treelined-test-with
     (treelined-test-call 'list_sessions)
@@ -237,7 +238,8 @@
       (should (equal '(third second first) heard)))))
 
 (provide 'treelined-client-test)
-;; A call of a timer during the send of a long message was taken for the call of the message, whose answer was lost.
+;; A call that a timer made while a long message was being sent once took the place of the
+;; message's call, and the answer to the message was lost.
 (ert-deftest treelined-client-calls-during-the-send-of-a-long-message-keep-their-answers ()
   (treelined-test-with
     (treelined-test-call 'create_session :sessionId "long" :cwd "/tmp" :name "long" :write "now")

@@ -80,7 +80,8 @@ KEYS answer the questions in turn."
     (should (equal '(?y ?w ?n) (cdar treelined-continue-test--asked)))
     (should (string-match-p " continue --in codex -- " (car kill-ring)))
     (should-not (treelined-continue-test--written))
-    ;; Without a terminal it makes the session, and says what to run.
+    ;; Without a terminal the command makes the session, and prints the command line to
+    ;; run.
     (should (string-match-p "codex resume"
                             (shell-command-to-string (concat (car kill-ring) " </dev/null"))))
     (should (equal 1 (length (treelined-continue-test--written))))
@@ -114,7 +115,7 @@ KEYS answer the questions in turn."
                             (treelined-continue-test--terminal)))
     (should (equal '(?n ?s ?a) (cdar (last treelined-continue-test--asked))))))
 
-;; A message after going back got no answer, and nothing said how to get one.
+;; A message after going back once got no answer, and no text said how to get one.
 (ert-deftest treelined-continue-a-line-says-what-to-do-after-going-back ()
   (treelined-continue-test--with '(?n)
     (let (said)
@@ -128,7 +129,7 @@ KEYS answer the questions in turn."
          (member "treelined: Send the text with C-c C-c, then H in the tree goes on in another agent."
                  said))))))
 
-;; Only rows that were fetched were looked at, so that the keys ended below the window.
+;; Only fetched rows were once searched, so the keys stopped below the window.
 (ert-deftest treelined-continue-prompts-are-found-in-rows-that-were-not-fetched ()
   (treelined-test-with
     (let ((treelined-page-size 5))
@@ -146,7 +147,7 @@ KEYS answer the questions in turn."
       (treelined-test-wait (equal "u9" (treelined-tree-id)))
       (should-error (treelined-tree-next-prompt 1) :type 'user-error))))
 
-;; A client had other names for the same agents.
+;; Each client once had different names for the same agents.
 (ert-deftest treelined-continue-agents-are-those-of-the-table-that-all-clients-share ()
   (with-temp-buffer
     (insert-file-contents (expand-file-name "../../schema/agents.tsv" treelined-test-folder))

@@ -46,7 +46,7 @@
     (treelined-list--resized nil)
     (should (= 5 (length tabulated-list-format)))))
 
-;; The list had dates, and every other client ages.
+;; The list once showed dates, and every other client ages.
 (ert-deftest treelined-list-times-are-shown-as-ages ()
   (pcase-dolist (`(,passed . ,age) '((30 . "now") (90 . "1m") (3500 . "58m") (3700 . "1h")
                                      (86000 . "23h") (600000 . "6d") (604900 . "1w")
@@ -149,11 +149,11 @@
              (shell-quote-argument treelined-test-program)
              (shell-quote-argument treelined-test-directory)))
     (treelined-test-wait (member "of another" (treelined-list-test--titles)))
-    ;; The row itself changes, too.
+    ;; The row itself changes too.
     (treelined-test-call 'set_session_name :sessionId "talk" :name "renamed talk")
     (treelined-test-wait (member "renamed talk" (treelined-list-test--titles)))
     (should (equal "talk" (plist-get (tabulated-list-get-id) :sessionId)))
-    ;; The next daemon is asked again.
+    ;; The list watches the sessions of the next daemon too.
     (treelined-stop)
     (treelined-list--fetch nil)
     (treelined-list-test--wait)
@@ -171,17 +171,17 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-test-call 'append_label :sessionId "talk" :targetId "u2" :label "a dead end")
-    ;; Not every word occurs.
+    ;; An entry need not contain every word.
     (treelined-list-test--search "should a zebra clear the cache role:user")
     (should (string-match-p (concat "^  text     Clear the cache.  ← a branch that was left\n"
                                     " +left because: a dead end\n"
                                     " +instead: Add the import.$")
                             (buffer-string)))
     (should (equal "u2" (plist-get (treelined-search--hit) :entryId)))
-    ;; Each line is of the hit, which is one step.
+    ;; The lines below a hit belong to it, so they are one step.
     (forward-line 2)
     (should (equal "u2" (plist-get (treelined-search--hit) :entryId)))
-    ;; The same words exactly, then as a text, then as a question again.
+    ;; The search is for all words, then for the text, and then for the question again.
     (dolist (expected '("all words · nothing" "exactly this text · nothing" "role:user” · [0-9]"))
       (treelined-test-keys "x")
       (treelined-test-wait (not treelined-running))

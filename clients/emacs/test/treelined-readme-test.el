@@ -48,7 +48,7 @@
                        (treelined-readme-test--emacs
                         home `(package-install-file
                                ,(directory-file-name treelined-test-folder)))))
-          ;; The first command loads it.
+          ;; The first command loads the package.
           (should (string-match-p
                    "(t nil t)"
                    (treelined-readme-test--emacs
@@ -99,7 +99,7 @@
       (should (commandp command))
       (should (eq command (lookup-key map (kbd key)))))))
 
-;; Each client had keys of its own for the same action.
+;; Each client once had different keys for the same action.
 (defconst treelined-readme-test--actions
   '(("up" . previous-line) ("down" . next-line) ("accept" . treelined-tree-navigate)
     ("toggle-fold" . treelined-tree-toggle-fold) ("open-all" . treelined-tree-unfold-all)
@@ -122,7 +122,7 @@
   "The commands of the actions that the table of all clients names.")
 
 (ert-deftest treelined-readme-keys-are-those-of-the-table-that-all-clients-share ()
-  ;; The mode gives the map its parent.
+  ;; The mode sets the parent of the map.
   (with-temp-buffer
     (treelined-tree-mode))
   (with-temp-buffer

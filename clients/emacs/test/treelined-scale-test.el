@@ -2,9 +2,9 @@
 
 ;;; Commentary:
 
-;; A pause is the time that Emacs spends in one command, one timer, or one
-;; chunk of the daemon's output, during which it reads no key.  It is measured
-;; in processor time, since other programs may use the machine too.
+;; A pause is the time that Emacs spends in one command, one timer, or one chunk of the
+;; daemon's output.  During a pause Emacs reads no key.  It is measured in processor time,
+;; since other programs may use the machine too.
 
 ;;; Code:
 
@@ -106,7 +106,7 @@
                     (funcall parse))))
         (treelined-test-hears "get_path.*treelined-max-frame-bytes"
           (treelined-session-request treelined-session 'get_path nil #'ignore))
-        ;; A page without a limit is as large as it may be.
+        ;; Without a limit, a page is as large as the daemon allows.
         (should (plist-get (treelined-test-call 'get_tree :sessionId "large") :nextCursor)))
       (should (< 900000 largest (* 1024 1024))))))
 

@@ -19,7 +19,7 @@
   (treelined-test-wait (string-match-p (regexp-quote text) (buffer-string))))
 
 (defmacro treelined-sorting-test--answering (answers &rest body)
-  "Run BODY; give ANSWERS, in order, to its questions, choices by a part of them."
+  "Run BODY, and answer its questions with ANSWERS, parts of the choices."
   (declare (indent 1) (debug t))
   `(let ((answers ,answers))
      (cl-letf (((symbol-function 'read-string) (lambda (&rest _) (pop answers)))
@@ -63,7 +63,7 @@
                                      (treelined-test-idle-p)
                                      (equal "a1" (plist-get (treelined-tree-node) :id)))))))
 
-;; Rows did not say that sessions come from them.
+;; Rows once did not show that sessions come from them.
 (ert-deftest treelined-sorting-a-row-says-that-sessions-come-from-it ()
   (treelined-test-with-folded-tree
     (treelined-test-call 'fork_session :sessionId "talk" :entryId "a1" :newSessionId "fork"

@@ -19,7 +19,7 @@
   "The daemon to test.")
 
 (defconst treelined-test-shared (getenv "TREELINED_SHARED")
-  "Whether tests join a shared daemon instead of starting one of their own.")
+  "Whether tests join a shared daemon instead of starting a separate one.")
 
 (defun treelined-test-command (directory)
   "Return the command of a daemon with the session DIRECTORY."
@@ -29,8 +29,9 @@
 
 (defvar treelined-test-directory nil "The session directory of the running test.")
 
-;; A call without an answer: either the daemon has not read it, or Emacs has not read the answer.  The bytes that wait in
-;; the pipes between them, and where each thread waits, tell which.
+;; Prints the state of a call without an answer.  Either the daemon has not read the call,
+;; or Emacs has not read the answer.  The bytes in the pipes between them, and where each
+;; thread waits, show which is true.
 (defconst treelined-test-pipes "
 import fcntl, os, sys, termios
 folder = f'/proc/{sys.argv[1]}/fd/'
@@ -52,7 +53,7 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
 " "A script that prints the pipes and threads of a process.")
 
 (defun treelined-test-daemon ()
-  "Return the state of the daemon, for a test that waits in vain."
+  "Return the state of the daemon, for a test whose wait has failed."
   (let* ((connection treelined-client--connection)
          (process (and connection (oref connection process)))
          (log (get-buffer treelined-client--log)))
@@ -92,7 +93,7 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
      value))
 
 (defun treelined-test-clean ()
-  "End the daemon, and forget all sessions and buffers."
+  "End the daemon, and drop all sessions and buffers."
   (treelined-stop)
   (dolist (buffer (buffer-list))
     (when (and (buffer-live-p buffer)
@@ -108,7 +109,8 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
   `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
           (treelined-command (treelined-test-command treelined-test-directory))
           (treelined-arguments nil)
-          ;; On a busy machine the daemon did not say in time how many entries a move leaves, and who can summarize them.
+          ;; On a busy machine the daemon may answer too late how many entries a move
+          ;; leaves behind, and whether a summary can be written.
           (treelined-actions--preparation-seconds 60))
      (set-file-modes treelined-test-directory #o700)
      (unwind-protect
@@ -147,7 +149,7 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
   (treelined-test-say id "a3" "assistant" "Added. The build passes."))
 
 (defun treelined-test-idle-p ()
-  "Return whether the tree of this buffer is drawn, and nothing is under way."
+  "Return whether the tree of this buffer is drawn, and no request is open."
   (and (derived-mode-p 'treelined-tree-mode)
        treelined-tree--revision
        (not treelined-tree--loading)
@@ -222,7 +224,7 @@ for task in os.listdir(f'/proc/{sys.argv[1]}/task'):
     "  └─ ⊞ 2 entries · Clear the cache."
     "• user       Add the import."
     "◉ assistant  Added. The build passes. ← active")
-  "The same tree with the branch that was left in one row.")
+  "The tree of `treelined-test-converse', with its left branch in one row.")
 
 (defmacro treelined-test-with-folded-tree (&rest body)
   "Run BODY in the tree of a conversation as it opens."

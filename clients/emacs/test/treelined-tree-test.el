@@ -6,8 +6,8 @@
 
 ;;;; Drawing
 
-;; In a directory that does not exist no program can be started, and Emacs itself starts some: each session of another
-;; machine brought an error.
+;; No program can be started in a directory that does not exist, and Emacs itself starts
+;; some.  Each session of another machine once caused an error.
 (ert-deftest treelined-tree-of-another-machine-is-in-a-directory-that-is-here ()
   (treelined-test-with
     (dolist (cwd '("/no/such/folder" "/ssh:nobody@nowhere.invalid:/tmp"))
@@ -51,7 +51,8 @@
     (should (equal '("Nothing has been said yet.  i writes a message.")
                    (treelined-test-lines)))))
 
-;; Each client cut the guides once more; the daemon does, for the width of the window.
+;; Each client once cut the guides again.  Now the daemon makes them fit the width of the
+;; window.
 (ert-deftest treelined-tree-guides-fit-the-window ()
   (treelined-test-with-tree
     (should (= treelined-tree--columns (/ (window-width) 6)))
@@ -70,7 +71,8 @@
     (treelined-test-go "x")
     (should (string-match-p "a narrator Text" (thing-at-point 'line)))))
 
-;; An open session had its directory and id as its title, and the list what was said first.
+;; An open session once had its directory and id as its title, and in the list its first
+;; message.
 (ert-deftest treelined-tree-a-session-without-a-name-is-called-by-what-was-said-first ()
   (treelined-test-with
     (let* ((info (plist-get (treelined-test-call 'create_session :cwd "/tmp") :session))
@@ -146,7 +148,8 @@
     (treelined-test-settle)
     (should (equal "u3" (treelined-tree-id)))))
 
-;; A change that came while a command sent point elsewhere found it still on the leaf, and took it back there.
+;; If a change came while a command moved point away from the leaf, the redraw once moved
+;; point back to the leaf.
 (ert-deftest treelined-tree-a-change-lets-point-go-where-it-is-sent ()
   (treelined-test-with-tree
     (treelined-tree-reload "u2")
@@ -187,8 +190,8 @@
       (should (equal "o1" (treelined-tree-id)))
       (should-error (treelined-test-keys "j")))))
 
-;; The state entry of a stale program made a session open on an old branch,
-;; and nothing said where the newest turns are.
+;; The state entry of a stale program once made a session open on an old branch, and no
+;; text said where the newest turns are.
 (ert-deftest treelined-tree-says-that-newer-turns-are-on-another-branch ()
   (treelined-test-with-tree
     (treelined-session--note-beside
@@ -207,7 +210,7 @@
     (treelined-test-wait (not (treelined-running-p)))
     (should (string-match-p "the daemon has ended; g starts it" (treelined-tree--header)))
     (should (equal treelined-test-drawn (treelined-test-lines)))
-    ;; Moving about does not start it.
+    ;; Moving point does not start the daemon.
     (treelined-test-keys "n n")
     (should-not (treelined-running-p))
     (treelined-test-keys "p p g")
@@ -242,7 +245,7 @@
 
 ;;;; Rows
 
-;; Each branch stood one step further to the right, so that a large tree was guides.
+;; Each branch was once indented further, so that a large tree consisted of guides.
 (ert-deftest treelined-tree-a-branch-that-was-left-is-one-row-that-a-key-opens ()
   (treelined-test-with-folded-tree
     (should (equal treelined-test-folded (treelined-test-lines)))
@@ -255,7 +258,7 @@
     (should (equal "u2" (treelined-tree-id)))
     (treelined-test-keys "n TAB")
     (should (equal treelined-test-folded (treelined-test-lines)))
-    ;; An entry that is folded can be gone to.
+    ;; Point can go to an entry that is folded.
     (treelined-test-go "a2")
     (should (= 6 treelined-tree-total))
     (treelined-test-keys "*")
@@ -346,7 +349,8 @@
     (treelined-tree-search "cleared")
     (treelined-test-wait (and (treelined-test-idle-p) (equal "a2" (treelined-tree-id))))))
 
-;; A tree that was being drawn when the daemon ended started another one, which the next test sometimes found dying.
+;; If the daemon ended while a tree was being drawn, the tree once started another daemon,
+;; which the next test sometimes found while it ended.
 (ert-deftest treelined-tree-a-daemon-that-was-ended-stays-ended ()
   (treelined-test-with-tree
     (let* ((connection (treelined-connection))
