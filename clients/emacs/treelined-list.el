@@ -79,7 +79,7 @@ Return a text that is not a time as it is."
          ,(lambda (row) (propertize (or (plist-get row :source) "") 'face 'shadow)))
     (nil ("Session" 0 nil)
          ,(lambda (row) (concat (treelined-list--title row) (treelined-list--marks row)))))
-  "The columns: whether a narrow window lacks it, its format, its text.")
+  "The columns: whether a narrow window leaves it out, its format, its text.")
 
 (defconst treelined-list--narrow 60
   "A window with fewer columns lacks some of the list.")

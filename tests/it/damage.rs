@@ -249,7 +249,7 @@ fn a_title_line_before_the_header_and_a_title_in_it_name_the_session() {
 }
 
 /// Ids that differ only in a lone surrogate were once read as the same id, with U+FFFD, so the second entry replaced
-/// the first. Now each is an entry, found by its id as stored and as shown.
+/// the first. Now they are two entries, and each is found by its stored id and by its shown id.
 #[test]
 fn ids_with_different_lone_surrogates_are_different_entries() {
     let home = Home::new();

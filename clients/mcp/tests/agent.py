@@ -55,7 +55,7 @@ def codex(folder, url, server, prompt):
     agent = importlib.import_module("codex")
     command, *arguments = server
     table = f"[mcp_servers.treelined]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
-    # Without this, on a busy machine, Codex asks the model before the server has listed its tools.
+    # Without these settings, on a busy machine, Codex asks the model before the server has listed its tools.
     table += f"required = true\nstartup_timeout_sec = {PATIENCE}\n"
     home = folder / "codex-home"
     home.mkdir()
@@ -72,7 +72,7 @@ def claude_code(folder, url, server, prompt):
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
-        # Without this the model has to search for the tool first.
+        # With tool search the model would have to search for the tool first.
         "ENABLE_TOOL_SEARCH": "false",
     }
     tools = ",".join(f"mcp__treelined__{tool}" for tool in CALLS)

@@ -189,7 +189,7 @@ export class Editor {
     }
   }
 
-  /** The processes whose command line is wanted. Default: those with the folder of this editor. */
+  /** The processes for whose command line `isWanted` returns true. Default: it contains the folder of this editor. */
   async programs(isWanted = (line) => line.includes(this.dir)) {
     const found = [];
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {

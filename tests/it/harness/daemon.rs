@@ -41,8 +41,8 @@ impl Gate {
     }
 }
 
-/// A running daemon. Dropping it ends it as a client does: it closes stdin. Then it checks that the exit code is 0,
-/// that stderr is empty, and that every response and notification was claimed or ignored.
+/// A running daemon. On drop, stdin is closed, which ends the daemon. Then the exit code must be 0, stderr must be empty,
+/// and every response and notification must have been claimed or ignored.
 pub(crate) struct Daemon {
     pub home: Arc<Home>,
     /// How long to wait for one message.
@@ -267,8 +267,8 @@ impl Daemon {
         self.gate.opened.notify_all();
     }
 
-    /// Waits until no thread of the daemon, and not the thread that writes to it, has run for half a second. Without
-    /// the latter, a daemon that has not yet got its requests on a busy machine would look idle.
+    /// Waits until the threads of the daemon, and the thread that writes to the daemon, have not run for half a second.
+    /// On a busy machine a daemon whose requests are not written yet would otherwise look idle.
     pub(crate) fn until_idle(&self) {
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         let runs = |task: &Path| {

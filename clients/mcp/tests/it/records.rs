@@ -3,8 +3,8 @@
 use crate::{Folders, fact, ids, quotation};
 use serde_json::json;
 
-/// If an answer has structured content, Claude Code and Codex give the model only this content: without the quotation
-/// marks, and without the words that call it a record.
+/// An answer must not have structured content. Claude Code and Codex would give the model only that content, without the
+/// quotation marks, and without the heading that says that the text is a record.
 #[test]
 fn every_answer_is_text_alone() {
     let folders = Folders::new();
@@ -13,7 +13,7 @@ fn every_answer_is_text_alone() {
     let tools = server.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 12);
-    // Each request of the agent contains the schemas.
+    // Each request of the agent contains the schemas of all tools, so they must be short.
     let length = tools
         .iter()
         .map(|tool| tool.to_string().len())

@@ -32,8 +32,8 @@ fn listed(server: &mut Peer) -> Vec<String> {
     ids
 }
 
-/// A directory was once compared as text: `work/../elsewhere` and a link out of the directory were in scope, and a
-/// session whose editor names the directory by a link was not.
+/// A directory was once compared as text. So `work/../elsewhere`, and a link that leads out of the directory, were in
+/// scope. A session was out of scope if its editor had named the directory by a link.
 #[test]
 fn the_scope_is_where_a_directory_leads() {
     let folders = Folders::new();

@@ -266,7 +266,7 @@ describe('the page from disk', () => {
     await press('t');
     await page.locator('.branches tbody tr').first().waitFor();
     const branches = await page.locator('.branches tbody tr').allInnerTexts();
-    // A long line of a branch once covered it.
+    // A long line of a branch once took the place of the row for the active branch.
     const active = await page.locator('.branches tbody .leaf').boundingBox();
     const cell = await page.locator('.branches tbody th').first().boundingBox();
     assert.ok(active && cell && active.x + active.width <= cell.x + cell.width);
