@@ -28,7 +28,7 @@
 
 (defun treelined-list--age (timestamp)
   "Return how long ago TIMESTAMP was, such as \"5m\" (protocol.md §1.5).
-Return a text that is not a time as it is."
+If TIMESTAMP is not a time, return it unchanged."
   (condition-case nil
       (let ((passed (floor (float-time
                             (time-subtract nil (encode-time (iso8601-parse timestamp))))))

@@ -80,8 +80,8 @@ impl Grower {
     }
 }
 
-/// Grows all branches round by round while `say` appends to its own conversation. `say` gets the parent, which is first
-/// the leaf of the file, and returns the id of its message.
+/// Grows all branches round by round while `say` appends to its own conversation. `say` gets the id of the
+/// parent, and returns the id of its message. The first parent is the leaf of the file.
 pub(crate) fn grow_beside(
     home: &std::sync::Arc<Home>,
     path: &Path,

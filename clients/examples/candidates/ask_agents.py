@@ -73,7 +73,7 @@ class Agent:
     def ask(
         self, method: str, params: dict[str, Any], said: list[dict[str, Any]]
     ) -> dict[str, Any]:
-        """Send a request, and wait for its answer. Add the updates until then to the list `said`."""
+        """Send a request, and wait for its answer. Add the updates until then to `said`."""
         request = next(self._ids)
         self._send({"id": request, "method": method, "params": params})
         for line in self._process.stdout or ():

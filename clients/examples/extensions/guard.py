@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks the person before a branch with a failed last test run is left. Vetoes without a yes."""
+"""Asks the person before a move leaves a branch, if the last test run on this branch has failed."""
 
 from __future__ import annotations
 

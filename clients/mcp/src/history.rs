@@ -206,8 +206,8 @@ impl History {
         open.close_after(Err(Failure(message))).await
     }
 
-    /// Appends at the leaf of the file. It opens the session again, and once more whenever another writer was faster: a
-    /// note at an older position would move the conversation to this position.
+    /// Appends at the leaf of the file. Before each attempt the session is opened again, and if another writer was
+    /// faster there is another attempt: a note at an older position would move the conversation to this position.
     pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
     where
         F: Fn(Client, Option<String>) -> C,

@@ -31,7 +31,7 @@ const [script, style] = await Promise.all([
   build({ ...common, entryPoints: [`${root}/src/style/page.css`] }),
 ]);
 const files = {
-  // Other characters occur only in strings and patterns, where an escape means the same.
+  // Characters outside of ASCII are escaped. They occur only in strings and patterns, where an escape means the same.
   'page.js': script.outputFiles[0].text
     .replace(/<(?=\/?script|\/style|!--)/gi, '\\x3c')
     .replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),

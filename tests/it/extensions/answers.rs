@@ -7,7 +7,7 @@ const ANSWERS: &str =
 const CAPABLE: &str =
     r#"introduce '{"answers":{"session_before_tree":{},"session_before_fork":{}}}'"#;
 
-/// The body of a script that records its lines in the file `heard`, and runs `act` at each question.
+/// The body of a script that writes the lines that it reads to the file `heard`, and runs `act` at each question.
 fn guard(heard: &Path, act: &str) -> String {
     format!(
         r#"{CAPABLE}

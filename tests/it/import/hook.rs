@@ -149,8 +149,8 @@ fn the_agent_does_not_wait_while_another_import_runs() {
     eventually("the turn is there", || texts(&home).len() == 2);
 }
 
-/// A hook reads its input until a pause, and leaves the import to another process. Here no process can import before
-/// the hook has ended, and the agents keep the input of the hook open. One agent writes nothing.
+/// A hook reads its input until a pause, and leaves the import to another process. In this test
+/// no import can run before the hook has ended. The agents keep the input of the hook open, and one agent writes nothing.
 #[test]
 fn the_agent_goes_on_at_once() {
     let home = Home::in_memory();

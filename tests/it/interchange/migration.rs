@@ -18,8 +18,8 @@ fn numbered(view: &View) -> View {
     };
     let mut entries = view.entries.clone();
     for (at, entry) in entries.iter_mut().enumerate() {
-        // If the position is not the position of an earlier entry, nothing is kept. Then pi leaves out the required
-        // member, and the daemon names the next possible entry, or the compaction itself.
+        // If no earlier entry has this position, the compaction keeps nothing. Then pi leaves out the required member,
+        // and the daemon names the next possible entry, or the compaction itself.
         let kept = &entry["firstKeptEntryId"];
         let earlier = view.entries[..at].iter().any(|e| e["id"] == *kept);
         if entry["type"] == "compaction" && !earlier {

@@ -257,7 +257,7 @@ fn only_own_conversations_of_this_directory_are_recalled() {
             fs::create_dir(&again).unwrap();
         }
     }
-    // The conversation that asks is not recalled to itself.
+    // The hook runs in a conversation, which is not recalled there.
     let mut own = failure("error: zebra cache crossing");
     own["session_id"] = json!("019a0000-0000-7000-8000-000000000001");
     let heard = folders.text(own).unwrap_or_default();

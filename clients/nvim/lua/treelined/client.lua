@@ -64,11 +64,11 @@ local FLUSH_MS = 1000
 ---@alias treelined.Answerer fun(event: table, question: treelined.Question)
 
 ---@class treelined.Question
----@field over boolean another client has answered, time is up, or the operation has ended
+---@field over boolean whether another client has answered, the time is up, or the operation has ended
 ---@field on_over? fun() called when it is over without a reply; dismiss prompts here
----@field reply fun(result?: treelined.EventAnswer) answers; without a result there is no opinion
----@field fail fun(why: string) says that the answerer has failed: `on_failure` is the answer, a command fails
----@field extend fun(ms: integer, callback?: treelined.Callback) keeps the question open for so long from now
+---@field reply fun(result?: treelined.EventAnswer) answers the question; no result means no opinion
+---@field fail fun(why: string) reports that the answerer has failed: the answer is `on_failure`, or a command fails
+---@field extend fun(ms: integer, callback?: treelined.Callback) keeps the question open for `ms` milliseconds from now
 
 ---@alias treelined.Callback fun(err: treelined.Error|nil, result: any)
 
@@ -419,7 +419,7 @@ function Client:disconnect(why)
 end
 
 --- Ends the connection. The daemon first answers all accepted requests. Later calls fail with `disconnected`.
----@param timeout_ms? integer after so long the daemon gets SIGTERM, then SIGKILL; default 10 s
+---@param timeout_ms? integer the time until the daemon gets SIGTERM, and later SIGKILL; default 10 s
 function Client:close(timeout_ms)
   self.over = self.over or errors.new('disconnected', 'the client is closed')
   self.process:close(timeout_ms or CLOSE_MS)

@@ -23,7 +23,7 @@ local M = {}
 ---@field prompt_insert? boolean open the prompt in insert mode
 ---@field prompt_window? string command that makes the prompt's window
 ---@field entry_window? string command that makes the window of entries and summaries
----@field terminal_window? string command that makes the window in which another agent goes on
+---@field terminal_window? string command that makes the window in which another agent continues
 M.defaults = {
   args = {},
   shared = false,

@@ -8,7 +8,7 @@ local M = {}
 --- finds a message or the user moves the cursor.
 ---@param tree treelined.Tree
 ---@param step 1|-1
----@param from? integer the row that the search goes on behind; the cursor's if left out
+---@param from? integer the row after which the search continues; the cursor's row if left out
 ---@param size? integer rows to fetch at once
 function M.to_prompt(tree, step, from, size)
   local _, start = tree:current()

@@ -50,7 +50,7 @@ local WRITE_NEXT = 'i writes a message here, H goes on in another agent'
 
 --- Returns why nothing was changed, and who cancelled or failed.
 ---@param result {reason: string, by?: string, message?: string}
----@param reasons? table<string, string> instead of those of a move
+---@param reasons? table<string, string> the texts of the reasons; those of a move if left out
 ---@return string
 function M.reason_text(result, reasons)
   local deed = DEEDS[result.reason]

@@ -111,7 +111,7 @@ end
 ---@param session treelined.OpenSession
 ---@param text string
 ---@param images? table[]
----@param advice_now? string what to do now; said unless the prompt has had another text
+---@param advice_now? string what to do next; shown unless the prompt had another text
 ---@return integer buf
 function M.put(session, text, images, advice_now)
   local buf = enter(session)
@@ -172,7 +172,7 @@ local function attempt_of(prompt, text)
   }
 end
 
----@param expected_leaf_id? string|userdata the leaf behind which the message goes; nil for any
+---@param expected_leaf_id? string|userdata the leaf that the message must follow; nil for any leaf
 local function append(buf, session, text, expected_leaf_id)
   local prompt = prompts[buf]
   prompt.attempt = attempt_of(prompt, text)

@@ -18,7 +18,7 @@ local M = {}
 ---@field name? string
 ---@field cwd string
 ---@field created? string
----@field first_message string empty if nothing was said
+---@field first_message string empty if there is no message
 ---@field read_only boolean
 ---@field leaf_id? string nil: the position before the first entry
 ---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere; the newest entries, if the

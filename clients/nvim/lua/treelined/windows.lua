@@ -43,7 +43,7 @@ end
 ---@param session_id string
 ---@param role 'prompt'|'entry'
 ---@param buf integer
----@param command string makes a window, if there is none of the other role
+---@param command string the command that makes a window, if no window of the other role is open
 ---@return integer win
 function M.enter(session_id, role, buf, command)
   local win = M.find(M.name(session_id, role))
