@@ -1,5 +1,5 @@
-//! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing.
-//! session-file.md §2 describes the side index, §5 the catalogue.
+//! The files in `.cache` make the daemon faster and change no answer, even if they are damaged or missing. They are
+//! the side index (session-file.md §2) and the catalogue (session-file.md §5).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
