@@ -170,6 +170,7 @@ mod tests {
             cwd: String::new(),
             trashed_path: String::new(),
             deleted_at: deleted_at.to_owned(),
+            lost: 0,
         };
         let times = [
             "2026-11-01T00:00:00.000Z",
