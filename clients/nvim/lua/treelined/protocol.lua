@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d',
+  schema_hash = 'sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

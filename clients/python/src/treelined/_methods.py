@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d"
+SCHEMA_HASH = "sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -33,6 +33,7 @@ NotificationName: TypeAlias = Literal[
     "session_info_changed",
     "branches_changed",
     "session_log_changed",
+    "session_reordered",
     "entries_appended",
     "turn_requested",
     "summary_delta",
@@ -148,6 +149,12 @@ class AsyncMethods(ABC):
         self,
         name: Literal["session_log_changed"],
         handler: Callable[[shapes.SessionLogChanged], object],
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self,
+        name: Literal["session_reordered"],
+        handler: Callable[[shapes.SessionReordered], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -693,11 +700,11 @@ class AsyncMethods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+        `large`: Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 
-        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+        `redact`: Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 
-        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+        `again`: The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
 
         """
         answered: shapes.ImportSessionsResult = await self.call(
@@ -1978,6 +1985,7 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
+        known: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         types: list[str] | None | Omitted = OMITTED,
@@ -1989,6 +1997,8 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
+
+        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 
@@ -2004,6 +2014,7 @@ class AsyncMethods(ABC):
             {
                 "sessionId": session_id,
                 "since": since,
+                "known": known,
                 "limit": limit,
                 "maxBytes": max_bytes,
                 "types": types,
@@ -2612,6 +2623,12 @@ class Methods(ABC):
     ) -> Callable[[], None]: ...
     @overload
     def on(
+        self,
+        name: Literal["session_reordered"],
+        handler: Callable[[shapes.SessionReordered], object],
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
         self, name: Literal["entries_appended"], handler: Callable[[shapes.EntriesAppended], object]
     ) -> Callable[[], None]: ...
     @overload
@@ -3144,11 +3161,11 @@ class Methods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `large`: Whether to import sources that exceed the limits on what one source may become too. Default: false; then they are `importTooLarge` in `files`.
+        `large`: Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 
-        `redact`: Whether secrets are replaced in what this import and all later ones write into the session directory, and no bytes of their sources are kept; false takes that back. Default: as before, and at first false.
+        `redact`: Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 
-        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
+        `again`: The id of a session that the import writes anew. The old file of the session goes to the trash. A deleted session is imported again. Default: none: deleted sessions stay deleted.
 
         """
         answered: shapes.ImportSessionsResult = self.call(
@@ -4429,6 +4446,7 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
+        known: int | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         types: list[str] | None | Omitted = OMITTED,
@@ -4440,6 +4458,8 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
+
+        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 
@@ -4455,6 +4475,7 @@ class Methods(ABC):
             {
                 "sessionId": session_id,
                 "since": since,
+                "known": known,
                 "limit": limit,
                 "maxBytes": max_bytes,
                 "types": types,

@@ -149,6 +149,7 @@ import type {
   SessionInfoChanged,
   SessionLogChanged,
   SessionOpened,
+  SessionReordered,
   SessionTree,
   SessionsChanged,
   SetLeafParams,
@@ -181,7 +182,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:2b9df0e9f16feb98e932ec6b894d686e9ad055f1bfdfa9bfc4e4d37ec1996b9d';
+export const SCHEMA_HASH = 'sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca';
 
 /** Params and result by method. */
 export interface Methods {
@@ -326,6 +327,7 @@ export interface Notifications {
   session_info_changed: SessionInfoChanged;
   branches_changed: BranchesChanged;
   session_log_changed: SessionLogChanged;
+  session_reordered: SessionReordered;
   entries_appended: EntriesAppended;
   turn_requested: TurnRequested;
   summary_delta: SummaryDelta;
