@@ -1,4 +1,4 @@
-//! What replaces secrets in imports: that of `treelined-pages`.
+//! The replacement of secrets in imports, by `treelined-pages`.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use treelined_pages::redact::{RedactEntry, Redactor};
 
 struct Secrets(Redactor);
 
-/// What replaces secrets; made once.
+/// The replacer of secrets; made once.
 pub(crate) fn redact() -> Result<Arc<dyn Redact>> {
     static MADE: OnceLock<Option<Arc<Secrets>>> = OnceLock::new();
     let made = MADE.get_or_init(|| Redactor::new(true, None).ok().map(Secrets).map(Arc::new));

@@ -21,7 +21,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// An error of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellError {
-    /// What happened, and to what. Further lines list alternatives.
+    /// The failure and its object. Further lines list alternatives.
     pub message: String,
     /// A sentence or a command; empty if there is none.
     pub remedy: String,

@@ -157,7 +157,7 @@ impl SharedLog for LiveLog {
         let file = self.replica(&header.id, at);
         match file.settle_alone(TornLine::Leave) {
             Err(error) if error.kind == Kind::SessionDeleted => {
-                // What follows an open session moves its file, and says what is lost.
+                // The follower of an open session moves its file, and says what is lost.
                 if self.is_followed(&header.id) {
                     return Err(error);
                 }

@@ -64,7 +64,7 @@ impl Access {
         }
     }
 
-    /// What both of them allow.
+    /// The rights that both of them allow.
     fn and(&self, other: &Self) -> Self {
         Self {
             appends: self.appends && other.appends,
@@ -100,7 +100,7 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 /// Whether a directory, as a header has it, is one of a session that exists for a connection.
 pub(crate) type DirectoryTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What a connection may do.
+/// The rights of a connection.
 #[derive(Default)]
 pub(crate) struct Rights {
     /// `None` if it may do everything.
@@ -272,7 +272,7 @@ pub(crate) fn not_found(id: &str) -> Error {
     Error::new(Kind::SessionNotFound, message)
 }
 
-/// What replaces the secrets in the messages to limited connections.
+/// The replacer of secrets in messages to limited connections.
 pub(crate) fn redactor(settings: &RedactSettings) -> Result<Arc<Redactor>> {
     let mut values = KnownValues::new(b"of the daemon");
     values.add_values(secret_variables(std::env::vars_os(), &settings.variables));

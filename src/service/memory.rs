@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use treelined_core::error::{Error, Kind, Result};
 
-/// What is reserved, in bytes.
+/// The reserved bytes.
 #[derive(Debug)]
 pub struct WorkingMemory {
     limit: usize,

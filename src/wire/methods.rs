@@ -69,7 +69,7 @@ impl Scope {
     }
 }
 
-/// What a connection must be allowed to do before the daemon runs a method for it (protocol.md §10.7).
+/// The right that a connection needs before the daemon runs a method for it (protocol.md §10.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// The method concerns the connection alone.

@@ -42,7 +42,7 @@ fn a_team_has_one_engine() {
     for (engine, members) in [("nats", nats), ("postgres", url)] {
         let new = shown(&team(engine, members), &[]);
         assert!(!new.contains("old name"), "{new}");
-        // What is shown can be given.
+        // The shown settings can be read again.
         let again = shown(&new, &[]);
         let is_ours = |line: &&str| line.starts_with("engine") || line.starts_with("url");
         assert!(

@@ -160,7 +160,7 @@ struct Loop {
     began: Instant,
 }
 
-/// What the loop does after a message.
+/// The next step of the loop after a message.
 enum Next {
     GoOn,
     Quit,

@@ -15,7 +15,7 @@ use treelined_core::team::{TeamRow, TeamView};
 /// Called with news of a session that no commit of this daemon has made.
 pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
 
-/// What happened to the lines of a session that waited for the log.
+/// The fate of lines of a session that waited for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogNews {
     /// They are in the log.

@@ -1,4 +1,4 @@
-//! What other writers have changed in a session: their entries, and the order of the entries that were known.
+//! The changes of other writers in a session: their entries, and the order of the entries that were known.
 
 use super::state::{Changes, OrderChange, SessionState};
 use crate::log::Standing;

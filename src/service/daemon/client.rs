@@ -15,7 +15,7 @@ pub(crate) struct Transport {
     pub(crate) extension: Option<ExtensionRun>,
     /// Whether it is a WebSocket of the page.
     pub(crate) is_page: bool,
-    /// What connections over it may do.
+    /// The rights of connections over it.
     pub(crate) rights: Arc<Rights>,
 }
 

@@ -29,7 +29,7 @@ pub struct Connection {
     pub(crate) asked_to_end: Cancel,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
-    /// What it may do since `initialize`, if that has taken rights away.
+    /// Its rights since `initialize`, if that has taken rights away.
     lowered: OnceLock<Arc<Rights>>,
     /// Whether it has called a method other than `initialize`.
     has_called: AtomicBool,
@@ -74,7 +74,7 @@ impl Connection {
         self.transport.extension.as_ref()
     }
 
-    /// What it may do.
+    /// The rights of the connection.
     pub(crate) fn rights(&self) -> &Arc<Rights> {
         self.lowered.get().unwrap_or(&self.transport.rights)
     }

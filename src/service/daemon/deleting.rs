@@ -65,7 +65,7 @@ impl SessionFiles {
                 self.store.find(id)?.path()
             }
             _ => match self.store.restore(id, path) {
-                // What follows the log of the open session was faster.
+                // The follower of the open session's log was faster.
                 Err(error) if error.kind == Kind::SessionExists && before == InLog::Deleted => {
                     self.store.find(id)?.path()
                 }

@@ -215,7 +215,7 @@ impl Daemon {
         rights.map(Arc::new)
     }
 
-    /// What replaces the secrets of limited connections.
+    /// The replacer of secrets in messages to limited connections.
     pub(crate) fn redactor(&self) -> Result<Arc<Redactor>> {
         if let Some(known) = self.redactor.get() {
             return Ok(Arc::clone(known));
@@ -224,7 +224,7 @@ impl Daemon {
         Ok(Arc::clone(self.redactor.get_or_init(|| made)))
     }
 
-    /// What models cost.
+    /// The prices of models.
     pub(crate) fn prices(&self) -> &dyn Prices {
         match self.accounts.as_deref() {
             Some(accounts) => accounts,

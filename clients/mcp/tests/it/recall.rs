@@ -298,8 +298,8 @@ fn only_own_conversations_of_this_directory_are_recalled() {
     assert!(!began().contains("session ours"), "{}", began());
 }
 
-/// What was recalled stands in the conversation of the agent. It was recalled again, with all its quotations, for each failure
-/// like the first one.
+/// A recalled text stands in the conversation of the agent. Once, each similar failure recalled that text again, with all its
+/// quotations.
 #[test]
 fn what_was_recalled_is_not_recalled_again() {
     let folders = Folders::new();

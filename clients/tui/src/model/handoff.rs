@@ -22,7 +22,7 @@ pub struct Handoff {
     pub top: usize,
 }
 
-/// What happens to a conversation that is larger than the limit.
+/// The treatment of a conversation that is larger than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandoffSize {
     /// The handoff is refused.

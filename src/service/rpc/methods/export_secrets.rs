@@ -1,4 +1,4 @@
-//! What a client says of secrets in an export (protocol.md §16).
+//! The choices of a client about secrets in an export (protocol.md §16).
 
 use std::collections::HashSet;
 use treelined_core::error::{Error, Result};

@@ -62,7 +62,7 @@ pub(in crate::rpc) async fn cherry_pick(
     })
 }
 
-/// What a branch finds that is kept.
+/// The copies of a branch's messages that an earlier call has kept.
 #[derive(Default)]
 struct KeptBefore {
     /// For each message, in the order of the branch, its copy on the path to the leaf.

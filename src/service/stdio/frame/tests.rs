@@ -546,7 +546,7 @@ fn a_huge_claimed_length_allocates_nothing() {
     assert_eq!(reader.buffer.bytes.capacity(), CHUNK);
 }
 
-/// What 40 connections had not ended was kept whole.
+/// The unfinished frames of 40 connections once stayed whole in memory.
 #[test]
 fn a_frame_without_memory_is_skipped_and_the_connection_goes_on() {
     let big = format!("{{\"id\":7,\"x\":\"{}\"}}", "x".repeat(300_000));
