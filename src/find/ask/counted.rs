@@ -1,6 +1,7 @@
 //! The counts of a question's terms in one session file: the entries that are found, and their scores.
 
-use super::counts::{CountedEntry, Counts, Posting, SessionCounts};
+use super::counts::{Counts, Posting, SessionCounts};
+use super::entries::CountedEntry;
 use super::request::AskRequest;
 use super::segments::Row;
 use crate::request::{FieldSet, SearchRequest};

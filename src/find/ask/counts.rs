@@ -1,7 +1,7 @@
 //! The counts of terms in a part of a session file.
 
+use super::entries::{CountedEntry, EntryList};
 use super::request::fact;
-use super::segment::PackedEntries;
 use crate::request::called_tools;
 use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -20,23 +20,6 @@ use treelined_files::log::lines::Lines;
 const VOCABULARY: usize = 256 << 10;
 /// The letters of such a word.
 const WORD: std::ops::RangeInclusive<usize> = 4..=24;
-
-/// An entry, or another line with an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CountedEntry {
-    /// Its line, in bytes from the start of the file.
-    pub offset: u64,
-    /// `None` if it has no readable time.
-    pub at: Option<Millis>,
-    /// Its terms, with repetitions.
-    pub terms: u32,
-    /// The number of its branch: a chain of entries of which each is the first child of the one before.
-    pub branch: u32,
-    /// The hash of its id.
-    pub id: u64,
-    /// Whether an entry hangs below it.
-    pub has_child: bool,
-}
 
 /// How an entry has a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,22 +77,6 @@ pub(super) struct SessionCounts<'c> {
     /// The postings of each fact that an entry must have.
     pub facts: Vec<Cow<'c, [Posting]>>,
     pub labels: Cow<'c, [Posting]>,
-}
-
-/// The entries of a session, in file order.
-pub(super) enum EntryList<'c> {
-    Counted(&'c [CountedEntry]),
-    Packed(PackedEntries<'c>),
-}
-
-impl EntryList<'_> {
-    /// The entry with this number.
-    pub(super) fn get(&self, number: u32) -> Option<CountedEntry> {
-        match self {
-            Self::Counted(entries) => entries.get(number as usize).copied(),
-            Self::Packed(entries) => entries.get(number),
-        }
-    }
 }
 
 impl SessionCounts<'_> {

@@ -1,13 +1,16 @@
 //! The counts of a session in the cache (session-file.md §5.7).
 
-use super::counts::{CountedEntry, Counts, LeafRecords, Posting};
+use super::counts::{Counter, Counts, LeafRecords, Posting};
+use super::entries::CountedEntry;
 use std::io;
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::search::ask::Term;
 use treelined_core::timestamp::Millis;
 use treelined_files::cache::{Cache, CacheBlock, CacheFile, FileKind};
+use treelined_files::cancel::Cancel;
 use treelined_files::log::fingerprint::Fingerprint;
-use treelined_files::os::file::Status;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::os::handle::HandleAccess;
 
 pub(super) const KIND: FileKind = FileKind {
     format: b"treelined terms2",
@@ -15,6 +18,8 @@ pub(super) const KIND: FileKind = FileKind {
     most: 1 << 16,
     most_bytes: 2 << 30,
 };
+/// The first bytes of a session file whose counts are kept. Every search counts the rest. Bounds the memory of an update.
+pub(super) const MOST: u64 = 64 << 20;
 /// The bytes of postings after which a block ends: a search reads one for each term.
 const BLOCK: usize = 16 << 10;
 
@@ -113,8 +118,42 @@ impl KeptCounts {
     }
 }
 
-/// Keeps the counts of a file that had this status.
-pub(super) fn write(
+/// Counts a session, and keeps the counts; says whether it could. A search reports a file that cannot be read.
+pub(super) fn count(
+    cache: &Cache,
+    location: &Location,
+    status: Status,
+    cancel: &Cancel,
+) -> io::Result<bool> {
+    let file = location.folder.file(&location.name, HandleAccess::Read);
+    let counter = Counter::new(None, Counts::default());
+    let counts = file.map(|file| counter.read(&file, 0..status.size.min(MOST), cancel));
+    match counts {
+        Ok(Ok(counts)) => keep(cache, location, status, &counts),
+        _ => Ok(false),
+    }
+}
+
+/// Keeps the counts of a session file; says whether it could.
+pub(super) fn keep(
+    cache: &Cache,
+    location: &Location,
+    status: Status,
+    counts: &Counts,
+) -> io::Result<bool> {
+    let file = location.folder.file(&location.name, HandleAccess::Read);
+    let fingerprint = file.map(|file| Fingerprint::of(&file, status, counts.end));
+    match fingerprint {
+        Ok(Some(fingerprint)) => {
+            write(cache, status, &fingerprint, counts)?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Writes the counts of a file that had this status.
+fn write(
     cache: &Cache,
     status: Status,
     fingerprint: &Fingerprint,

@@ -10,6 +10,7 @@ mod answer;
 mod bound;
 mod counted;
 mod counts;
+mod entries;
 mod filtered;
 mod gather;
 mod in_files;

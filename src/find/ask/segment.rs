@@ -4,7 +4,8 @@
 //! A segment never changes. It is made from the kept counts of sessions. It has the status that each session file had
 //! then. If a file has another status now, its counts are read from a separate file.
 
-use super::counts::{CountedEntry, Counts, Posting};
+use super::counts::{Counts, Posting};
+use super::entries::PackedEntries;
 use super::kept::{self, KeptCounts, Records};
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -23,8 +24,6 @@ const FORMAT: &FormatName = b"treelined counts";
 const BLOCK: usize = 64 << 10;
 /// The bytes after which a block of entries ends: for a session one block is read, if it is not in memory.
 const ENTRY_BLOCK: usize = 8 << 10;
-/// The bytes of an entry.
-const ENTRY: usize = 24;
 
 /// The name of the file of a segment.
 pub(super) fn name(number: u64) -> String {
@@ -136,7 +135,7 @@ impl Segment {
             }
             None => return None,
         };
-        Some(PackedEntries(bytes))
+        Some(PackedEntries::new(bytes))
     }
 
     /// The words of all sessions, a line each.
@@ -148,28 +147,6 @@ impl Segment {
     pub(super) fn sessions_of_words(&self) -> Option<SessionsOfWords> {
         let bytes = self.block(self.entry_blocks + self.firsts.len() + 1)?;
         Some(SessionsOfWords(bytes))
-    }
-}
-
-/// The entries of a session in a segment, without their ids. An entry is decoded when it is asked for: a question asks for few.
-pub(super) struct PackedEntries<'s>(Cow<'s, [u8]>);
-
-impl PackedEntries<'_> {
-    /// The entry with this number.
-    pub(super) fn get(&self, number: u32) -> Option<CountedEntry> {
-        let (entries, _) = self.0.as_chunks::<ENTRY>();
-        let entry = entries.get(number as usize)?;
-        let (offset, rest) = entry.split_first_chunk()?;
-        let (at, rest) = rest.split_first_chunk()?;
-        let (terms, rest) = rest.split_first_chunk()?;
-        Some(CountedEntry {
-            offset: u64::from_le_bytes(*offset),
-            at: Some(i64::from_le_bytes(*at)).filter(|at| *at != Millis::MIN),
-            terms: u32::from_le_bytes(*terms),
-            branch: u32::from_le_bytes(*rest.first_chunk()?),
-            id: 0,
-            has_child: false,
-        })
     }
 }
 
@@ -298,25 +275,21 @@ impl SegmentBuilder {
         let number = u32::try_from(self.sessions.len()).ok()?;
         let last = self.entry_blocks.last_mut()?;
         let start = u32::try_from(last.len()).ok()?;
-        let end = start.checked_add(u32::try_from(entries.len() * ENTRY).ok()?)?;
+        PackedEntries::pack(&entries, last);
+        let end = u32::try_from(last.len()).ok()?;
+        let packed = (end - start) as usize;
         let counts = Counts {
             entries,
             branches: kept.branches,
             ..Counts::default()
         };
-        for entry in &counts.entries {
-            last.extend(entry.offset.to_le_bytes());
-            last.extend(entry.at.unwrap_or(Millis::MIN).to_le_bytes());
-            last.extend(entry.terms.to_le_bytes());
-            last.extend(entry.branch.to_le_bytes());
-        }
         for word in words.lines() {
             match self.words.get_mut(word) {
                 Some(sessions) => sessions.push(number),
                 None => drop(self.words.insert(word.into(), vec![number])),
             }
         }
-        self.bytes += postings.len() + words.len() + counts.entries.len() * ENTRY;
+        self.bytes += postings.len() + words.len() + packed;
         self.postings.push(postings);
         self.sessions.push(SegmentSession {
             status: kept.status,

@@ -4,10 +4,10 @@
 //! when there are enough of them, they become a segment. A segment of which most sessions have changed is given up, and its
 //! other sessions go into the next one.
 
-use super::counts::{EntryList, Posting, SessionCounts, labels};
-use super::kept::{KIND, KeptCounts};
+use super::counts::{Posting, SessionCounts, labels};
+use super::entries::EntryList;
+use super::kept::{self, KIND, KeptCounts};
 use super::segment::{self, Segment, SegmentBuilder, SegmentSession, TermPostings};
-use super::update;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -350,7 +350,7 @@ impl<'s> SegmentsWriter<'s> {
         };
         let mut counts = whole();
         if counts.is_none() && self.segments.row(status).is_some() {
-            update::count(self.cache, location, status, cancel)?;
+            kept::count(self.cache, location, status, cancel)?;
             counts = whole();
         }
         // Counts that are damaged are made again by the next question.

@@ -1,6 +1,7 @@
 //! Compares answers with and without counts in the cache, and the scores with plain formulas.
 
-use super::counts::{CountedEntry, Counter, Counts};
+use super::counts::{Counter, Counts};
+use super::entries::CountedEntry;
 use super::*;
 use crate::request::SearchRequest;
 use crate::request::{EntryFilter, FieldSet};

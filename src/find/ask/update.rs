@@ -1,18 +1,13 @@
 //! Brings the kept counts of sessions up to date.
 
-use super::counts::{Counter, Counts};
+use super::counts::Counts;
 use super::kept::{self, KIND, KeptCounts};
 use super::segments::{self, Segments};
 use std::io;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
-use treelined_files::log::fingerprint::Fingerprint;
 use treelined_files::os::file::{Location, Status};
-use treelined_files::os::handle::HandleAccess;
 
-/// The first bytes of a file that are counted for the cache. Every search counts the rest. Bounds the memory of an
-/// update.
-const MOST: u64 = 64 << 20;
 /// A file is counted anew when it has grown by this number of bytes, or by an eighth (`PART`) of the counted ones.
 const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
@@ -39,7 +34,7 @@ fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
         return status.size > 0;
     };
     let end = kept.fingerprint.end();
-    let behind = status.size.min(MOST).saturating_sub(end);
+    let behind = status.size.min(kept::MOST).saturating_sub(end);
     let is_other = kept.status != status && status.size <= end;
     is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
 }
@@ -64,8 +59,8 @@ pub(super) fn update(
             continue;
         }
         has_written |= match known {
-            Some(counts) => keep(cache, location, *status, &counts)?,
-            None => count(cache, location, *status, cancel)?,
+            Some(counts) => kept::keep(cache, location, *status, &counts)?,
+            None => kept::count(cache, location, *status, cancel)?,
         };
     }
     // A session in a segment needs no file for itself, so this is before some are removed.
@@ -75,34 +70,5 @@ pub(super) fn update(
     match has_written {
         true => cache.prune(&KIND),
         false => Ok(()),
-    }
-}
-
-/// Counts a session, and keeps the counts; says whether it could. A search reports a file that cannot be read.
-pub(super) fn count(
-    cache: &Cache,
-    location: &Location,
-    status: Status,
-    cancel: &Cancel,
-) -> io::Result<bool> {
-    let file = location.folder.file(&location.name, HandleAccess::Read);
-    let counter = Counter::new(None, Counts::default());
-    let counts = file.map(|file| counter.read(&file, 0..status.size.min(MOST), cancel));
-    match counts {
-        Ok(Ok(counts)) => keep(cache, location, status, &counts),
-        _ => Ok(false),
-    }
-}
-
-/// Keeps the counts of a session file; says whether it could.
-fn keep(cache: &Cache, location: &Location, status: Status, counts: &Counts) -> io::Result<bool> {
-    let file = location.folder.file(&location.name, HandleAccess::Read);
-    let fingerprint = file.map(|file| Fingerprint::of(&file, status, counts.end));
-    match fingerprint {
-        Ok(Some(fingerprint)) => {
-            kept::write(cache, status, &fingerprint, counts)?;
-            Ok(true)
-        }
-        _ => Ok(false),
     }
 }
