@@ -66,7 +66,9 @@ fn sources(folder: &str) -> Vec<(String, String)> {
             .partition(|path| path.is_dir());
         folders.extend(inner);
         for file in files {
-            if file.extension().is_some_and(|extension| extension == "rs") {
+            // A build script is not a part of its crate.
+            let is_source = !file.ends_with("build.rs");
+            if is_source && file.extension().is_some_and(|extension| extension == "rs") {
                 let path = file.strip_prefix(root).unwrap().to_str().unwrap();
                 found.push((path.to_owned(), read(path)));
             }
