@@ -1,7 +1,8 @@
 """Measure this store, the SDK's store in memory, and a file of JSON lines.
 
 `append` is the median of 300 appends of one record of about 800 bytes. `load` is the best of five
-reads of 10,000 records. `list` is a list of summaries by a new process.
+reads of 10,000 records. `list` is the time in which a new process lists the summaries of all
+sessions.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-//! Finds the history that an agent has replayed among the entries of a tree.
+//! Finds, among the entries of a tree, the history that an agent has replayed.
 
 use crate::told::{Kind, Told, said};
 use crate::turn::Item;

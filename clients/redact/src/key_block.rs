@@ -53,7 +53,7 @@ impl<'t> LinePrefix<'t> {
         Self(line.get(skip_breaks(line, 0)..).unwrap_or_default())
     }
 
-    /// The position after the prefix at `at` and the marks that follow it; `at` if there is no prefix.
+    /// Skips the prefix at `at`, then the line breaks and quotes after it; returns `at` if there is no prefix.
     fn skip(&self, text: &[u8], at: usize) -> usize {
         match self.length_in(text.get(at..).unwrap_or_default()) {
             0 => at,

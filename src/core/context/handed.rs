@@ -15,7 +15,7 @@ pub const MAX_BYTES: usize = 512 << 20;
 pub struct PathMessage {
     /// One JSON object.
     pub json: Vec<u8>,
-    /// The id of the entry of the message; empty for an added result, which has no entry.
+    /// The id of the entry of the message; empty for a tool result that was made up for a call without one.
     pub entry_id: String,
     /// Whether another agent's program wrote the message for its own model, and an import copied it.
     pub is_scaffolding: bool,

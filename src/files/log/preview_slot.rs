@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The most blocks that a reader keeps, since a view goes back and forth between the blocks of a few branches.
+/// The largest number of blocks that a reader keeps. It is larger than one because a view goes back and forth between the
+/// blocks of a few branches.
 pub(super) const HELD: usize = 8;
 
 /// The previews of one file.
@@ -113,7 +114,7 @@ impl Previews {
             verified.store(true, Ordering::Relaxed);
         }
         let reopen = || {
-            // If a newer file of previews is there, the checksums of its blocks differ.
+            // Another process may have replaced the file. Then the checksum of the block differs, and the block is not read.
             let reopened = self.cache.open(&self.name, KIND.format);
             reopened.map(|kept| kept.file).ok_or(())
         };
@@ -122,7 +123,8 @@ impl Previews {
     }
 }
 
-/// The version of the format of this file and of the previews that `view` makes. It must change with either of them.
+/// The kind of the file of previews. The version in `format` must change with the format of the file, and with the previews
+/// that `view` makes.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ6",
     ending: ".previews",

@@ -1,4 +1,4 @@
-//! Waits until a tool may have written. The waiting thread does no work meanwhile.
+//! Waits until the session files of a tool have probably changed. The waiting thread does no work meanwhile.
 //!
 //! An event only starts the next import, which finds the changes by the status of the files. So events may be
 //! dropped, as long as one more event says that some were dropped.
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_files::lock::lock;
 
-/// A wait ends when one file has been quiet for this long: tools write several lines at a time, and a mark at the end
-/// of a message counts only after this time.
+/// A wait ends when one file has been quiet for this long. Tools write several lines at a time, and an import takes the last
+/// message as complete only after this time.
 const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
 /// A wait ends after this time even if changes continue.
 const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
@@ -148,7 +148,7 @@ fn nearest(path: &Path) -> &Path {
         .unwrap_or(path)
 }
 
-/// The kind of change below the locations that an event reports, and the changed paths; `None` if there is no change.
+/// The content of an event about the watched locations: the kind of change, and the changed paths; `None` if there is no change.
 fn change_of(
     event: notify::Result<Event>,
     places: &[WatchedPlace],
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(watch.wait(SHORT), Wake::TimedOut);
     }
 
-    /// The number of changes for each wake depends on the machine: beside a build, the watcher's thread may pause for
+    /// The number of changes for each wake depends on the machine: while a build runs on the same machine, the watcher's thread may pause for
     /// longer than `CALM`.
     #[test]
     fn many_changes_wake_few_times() {
@@ -221,7 +221,7 @@ mod tests {
         assert!(more.count() < 50, "of 500 changes");
     }
 
-    /// Once a file that a tool writes without a pause delayed all other files by ten seconds.
+    /// A file that was written without a pause once delayed the import of all other files by ten seconds.
     #[test]
     fn a_busy_file_does_not_delay_another_one() {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Labels and session names are one trimmed line, both when a client sends them and when it gets them.
+//! The daemon trims labels and session names to one line, when it stores them and when it shows them.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn labels_are_one_trimmed_line_and_blank_ones_clear() {
     assert_eq!(
         file_lines(&path).len(),
         4,
-        "a retry in another spelling is one"
+        "a retry with other white space adds no entry"
     );
     for clears in [
         json!({"targetId": "u1"}),
@@ -79,7 +79,7 @@ fn labels_and_names_among_entries_are_normalized_and_nothing_else_is() {
 }
 
 /// Other programs may write labels and names that are not normalized. Entries deliver them as stored. Rows show them as
-/// one trimmed line, and a blank one clears.
+/// one trimmed line, and a blank label or name counts as none.
 #[test]
 fn labels_and_names_in_files_are_delivered_as_stored_and_shown_normalized() {
     let home = Home::new();

@@ -197,7 +197,7 @@ fn prefixes_draw_the_lines_of_the_tree() {
     );
 }
 
-/// Deep guides were once cut with a mark that did not show how much was missing, and each client cut them again.
+/// Deep prefixes were once cut with a mark that did not show how much was missing, and each client cut them again.
 #[test]
 fn deep_prefixes_are_cut_from_the_left_with_a_count() {
     // Each level has a branch, so each level is indented.

@@ -18,7 +18,7 @@ use treelined_client::Branch;
 const MAX_TREES: usize = 50;
 /// The number of recorded sessions on a page of the relay's own list.
 const PAGE: u64 = 20;
-/// The most branches that are listed of one session. The last branches are listed.
+/// The largest number of branches listed per session. The newest ones are listed.
 const MAX_BRANCHES: usize = 20;
 
 #[derive(Deserialize)]
@@ -60,12 +60,12 @@ async fn listed(live: &Live, list: &List, recorder: &mut Recorder) -> anyhow::Re
         let natives = natives.filter(|native| native.tool.is_none());
         let (mut tree, mut ends) = (None, HashMap::new());
         for native in natives {
-            // A record of another agent has no position here, and is left out.
+            // `place` finds nothing for a session that another agent has recorded, so that one is left out.
             let place = recorder.place(&native.native_id).await.ok().flatten();
             let place = place.filter(|place| place.session_id == row.session_id);
             if let Some(place) = place {
                 let end = step(&place.client, place.leaf.clone()).await?;
-                // An id with which the editor would continue in another agent session is left out.
+                // An id that now continues in another agent session does not stand for this branch.
                 let on = live.store.find(&native.native_id);
                 let is_same = on.is_none_or(|on| on == native.native_id);
                 let end = end.filter(|_| is_same);
@@ -100,7 +100,7 @@ fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Valu
     })
 }
 
-/// Sends the agent's list of sessions to the editor, with the branches in which none of these sessions ends.
+/// Sends the agent's list of sessions to the editor, and adds the branches whose tip is not the end of a listed session.
 pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
     let more = with_branches(live, line, recorder).await;
     // If the branches cannot be found, the editor gets the agent's list unchanged.

@@ -104,9 +104,9 @@ class Connection(Generic[Answerers]):
         """Set the options of the daemon and of the connection; `start` starts the daemon.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the program of the daemon, and
-        how it is started. The default of `command` is the first that exists of `TREELINED_BIN`, the
-        program in this package, and `treelined` on the PATH. An extension passes None: it connects
-        to the daemon that has started it, over its stdin and stdout.
+        how it is started. By default the client tries `TREELINED_BIN`, then the program in this
+        package, then `treelined` on the PATH. An extension passes None: it connects to the daemon
+        that has started it, over its stdin and stdout.
 
         `shared`: use the daemon that all clients of the session directory share, and start it if
         it does not run. `socket`: use the shared daemon at this socket instead.
@@ -116,8 +116,9 @@ class Connection(Generic[Answerers]):
         `answers`: the answerers by the names of their questions; the daemon waits for their
         answers. It may be a list of names only; then `answer` must set each answerer later.
 
-        `on_failure`: the answer before an operation if an answerer raises an exception, its answer
-        is refused, or this program dies: "cancel" with the first line of the error, or "proceed".
+        `on_failure`: the fate of an operation that waits for an answer, if the answerer raises an
+        exception, its answer is refused, or this program dies. "cancel" cancels the operation, with
+        the first line of the error as the reason; "proceed" lets it go on.
 
         `ui`: the kinds of questions that this client can show to a person. A client with a person
         also gets `user_notified`. Default: all kinds if `answers` has `user_asked`, otherwise none.
@@ -350,7 +351,7 @@ class Connection(Generic[Answerers]):
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         await code
-        # A child of the daemon may keep the output open, so this does not wait for its end.
+        # A child of the daemon may keep the output open, so the rest of it has a time limit.
         await asyncio.wait([reading, log], timeout=DRAIN)
         failure = reading.exception() if reading.done() else None
         reading.cancel()
@@ -473,7 +474,7 @@ class Connection(Generic[Answerers]):
             is_over = self._over is not None or params["eventId"] not in self._questions
             if is_over and isinstance(error, asyncio.CancelledError):
                 raise
-            # An answerer that fails gets an answer here, so that the daemon does not wait for it.
+            # Answer in place of the answerer that failed, so that the daemon does not wait for it.
             self._report(f"the answerer of {name} failed", error)
             return self._failed(name, str(error) or repr(error))
         if isinstance(result, str):
@@ -488,7 +489,7 @@ class Connection(Generic[Answerers]):
         return await answerer(params)
 
     def _failed(self, name: str, why: str) -> dict[str, Any]:
-        """Return the answer for an answerer that has failed: a guard then does not consent."""
+        """Return the answer for an answerer that has failed: a cancel, unless told to proceed."""
         if "_before_" not in name or self._on_failure == "proceed":
             return _no_opinion(name, why)
         first = next(iter(why.strip().splitlines()), "")

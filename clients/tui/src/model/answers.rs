@@ -328,7 +328,7 @@ impl Model {
         }
     }
 
-    /// Tells the user that the session opens beside its newest entries, and which key goes there.
+    /// Tells the user that the newest entries are on another branch than the one that opens, and which key goes there.
     fn say_newer(&mut self, turns: u64) {
         let newer = match turns {
             0 => "Newer entries are".to_owned(),

@@ -16,7 +16,7 @@ use treelined_tui::model::Model;
 use treelined_tui::model::dialog::Dialog;
 use treelined_tui::theme::Theme;
 
-/// The time in which a move of one client is on the screen of another.
+/// A move of one client must be on the screen of another within this time.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// A session directory, a session in it, and the socket of its daemon, which is stopped at the end.
@@ -150,7 +150,7 @@ impl Tui {
         assert!(met.is_ok(), "no {what}: {:?}", self.model.notice);
     }
 
-    /// Waits until the row of this entry is loaded as that of the leaf.
+    /// Waits until the tree is loaded and this entry is its leaf.
     async fn is_at(&mut self, leaf: &str) {
         let is_leaf = |model: &Model| {
             let row = model.tree.rows.find(|row| row.is_leaf);
@@ -193,7 +193,7 @@ async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     println!("moves are shown by the other program within {delays:?}");
     assert!(delays[delays.len() / 2] <= DELAY, "{delays:?}");
 
-    // An idle client polls nothing. Requests that the last move has caused end first.
+    // An idle client polls nothing. First wait until the requests of the last move have ended.
     let quiet = async {
         loop {
             let before = place.asked();

@@ -1,7 +1,7 @@
-//! The marks of a block with registers of 32 and 64 bytes.
+//! Computes the marks of a block in registers of 32 bytes (AVX2) or 64 bytes (AVX-512).
 //!
-//! The functions are safe. A caller that is compiled for any processor must check first that this processor
-//! has the registers.
+//! The functions are safe. A caller that is not compiled for these instruction sets must check first that the processor
+//! has them.
 
 use super::marks::{BLOCK, Marks};
 use bytemuck::must_cast;

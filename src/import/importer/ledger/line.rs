@@ -11,7 +11,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
 
-/// This member stands in the line of a source whose end was held back.
+/// The member of a source whose last entries are not imported yet, since they may be incomplete.
 pub(super) const HELD: &[u8] = b"\"held\":true";
 
 /// A line of the ledger.
@@ -20,7 +20,7 @@ pub(super) enum Line {
     Source(SourceRow),
     Database(DatabaseRow),
     Session(SessionRow),
-    /// The tool, the native session, and the session.
+    /// The tool, the id of its session, and the id of our session that has it.
     Placement(Tool, String, String),
 }
 
@@ -212,7 +212,7 @@ impl Members<'_> {
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,
             origin: json::string(origin?)?.into_owned(),
-            // Older programs did not write this time.
+            // Older programs wrote `held` without `heldUntil`.
             held_until: match decoded(held?)? {
                 true => until.and_then(decoded).or(Some(0)),
                 false => None,
