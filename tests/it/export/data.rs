@@ -180,7 +180,7 @@ fn nothing_to_pair_says_what_to_do() {
     let path = home.cwd().join("out.jsonl");
     let error = d.err("export_session", json!({"format": "sft", "path": path}));
     assert_eq!(error.kind, "nothingToExport");
-    assert!(error.message.contains("behind an answer"), "{error:?}");
+    assert!(error.message.contains("after an answer"), "{error:?}");
     assert!(names_in(&home.cwd()).is_empty(), "no file is left");
     let error = d.err(
         "export_session",
