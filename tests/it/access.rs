@@ -26,6 +26,8 @@ impl Limited {
         let path = configure(&home);
         let path = path.display().to_string();
         let shared = SharedDaemon::start_in(&home, &["--config", &path], &[]);
+        // The daemon answers when it listens on all sockets.
+        drop(shared.client("first", json!({})));
         Limited { shared }
     }
 
