@@ -1,4 +1,5 @@
-//! Compresses the documents of `schema/` that the program sends and writes.
+//! Compresses the documents of `schema/` that the program sends and writes. `documents/` has links to them, since a
+//! package of the crate has only files of its own folder.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -19,7 +20,7 @@ const DOCUMENTS: [&str; 5] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;
     for name in DOCUMENTS {
-        let path = Path::new("../../schema").join(name);
+        let path = Path::new("documents").join(name);
         println!("cargo::rerun-if-changed={}", path.display());
         let document = fs::read_to_string(&path)?;
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
