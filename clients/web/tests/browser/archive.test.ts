@@ -119,6 +119,8 @@ describe('the archive in the live page', () => {
     await command(page, 'archive');
     // The row stands for two branches, and the key needs one of them.
     await page.getByText('Several branches are here: choose one of them.').waitFor();
+    // The row of both names this branch too, until each has a row.
+    await row(page, '2 branches').waitFor({ state: 'detached' });
     await row(page, 'By bus.').click();
     await command(page, 'archive');
     await page.getByText('Archived. . shows it, D brings it back.').waitFor();
