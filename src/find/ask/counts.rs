@@ -12,7 +12,7 @@ use treelined_core::entry::{ARCHIVED, Envelope, Facts, Kind, Line, Parent, Role,
 use treelined_core::json;
 use treelined_core::search::ask::{Corpus, Form, Term, Tokenizer, field_weight};
 use treelined_core::search::{decoded, each_field_with_kind};
-use treelined_core::timestamp::{self, Millis};
+use treelined_core::timestamp;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::lines::Lines;
 

@@ -15,7 +15,6 @@ use std::io;
 use std::ops::Range;
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::search::ask::{Corpus, Term};
-use treelined_core::timestamp::Millis;
 use treelined_files::cache::{Cache, CacheBlock, CacheFile, FormatName, get_status, put_status};
 use treelined_files::os::file::Status;
 
