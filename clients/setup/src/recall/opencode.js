@@ -10,9 +10,17 @@ export const TreelinedRecall = async ({ client, directory }) => {
     if (session.parentID || prompts.length > 1) return
     return recalled({ hook_event_name: "SessionStart", source: "startup", session_id: id, cwd: directory })
   }
+  // The prompts of opencode's own agents, which write titles and summaries: what is recalled is not for them.
+  let own
+  const listOwn = async () => {
+    const { data: agents } = await client.app.agents()
+    return agents.filter(({ hidden, prompt }) => hidden && prompt).map(({ prompt }) => prompt)
+  }
   return {
     "experimental.chat.system.transform": async ({ sessionID }, output) => {
       if (!sessionID) return
+      own ??= listOwn().catch(() => [])
+      if ((await own).some((prompt) => output.system[0]?.startsWith(prompt))) return
       if (!begun.has(sessionID)) begun.set(sessionID, begin(sessionID).catch(() => {}))
       if (begun.size > 100) begun.delete(begun.keys().next().value)
       const text = await begun.get(sessionID)
