@@ -179,6 +179,31 @@ fn a_word_that_no_entry_has_gets_near_ones() {
     assert!(ask(&mut d, "scheduler").get("didYouMean").is_none());
 }
 
+/// Each hit shows the name of its session, which was one of three hits all the same.
+#[test]
+fn a_name_is_in_the_place_of_no_other_entry() {
+    let home = Home::new();
+    let info = |id: &str, above: &str, name: &str| json!({"type": "session_info", "id": id, "parentId": above, "timestamp": "2025-01-01T00:00:09.000Z", "name": name});
+    let log = Log::new("s")
+        .user("u1", "", "Where is the parser?")
+        .user("u2", "u1", "The parser again")
+        .user("u3", "u2", "Is this the parser?")
+        .user("u4", "u3", "No parser")
+        .raw(&info("n1", "u4", "The parser").to_string())
+        .raw(&info("n2", "n1", "The parser and more").to_string());
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "parser");
+    let found = ids(&result);
+    assert_eq!(
+        found.iter().filter(|id| id.starts_with('u')).count(),
+        3,
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(result["more"], json!([{"sessionId": "s", "count": 2}]));
+}
+
 /// This search returns the failed attempt, which no other search returns.
 #[test]
 fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {

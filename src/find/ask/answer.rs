@@ -25,6 +25,14 @@ use treelined_files::store::Store;
 /// How much the path to the leaf adds.
 pub(super) const ACTIVE: f64 = 1.05;
 
+/// A hit of a ranking.
+#[derive(Debug)]
+pub(super) struct RankedHit {
+    pub hit: Hit,
+    /// Whether the entry is a name of the session.
+    pub is_name: bool,
+}
+
 /// The hits among the candidates of one session, all of which are in this file.
 pub(super) fn hits(
     store: &Store,
@@ -33,7 +41,7 @@ pub(super) fn hits(
     location: &Location,
     candidates: &[Candidate],
     cancel: &Cancel,
-) -> Result<Vec<Hit>> {
+) -> Result<Vec<RankedHit>> {
     let opened = store.open(location.clone(), cancel)?;
     let tree = &opened.tree;
     let scores = scores(tree, candidates);
@@ -64,7 +72,7 @@ pub(super) fn hits(
             }
         }
         let active = if branch.on_active_path { ACTIVE } else { 1.0 };
-        hits.push(Hit {
+        let hit = Hit {
             session_id: session_id.clone().unwrap_or_default(),
             session_name: session_name.clone(),
             entry_id: tree.id(node).to_owned(),
@@ -73,7 +81,9 @@ pub(super) fn hits(
             excerpt: shown.excerpt,
             score: own * shown.closeness * active + together,
             branch,
-        });
+        };
+        let is_name = kind == Kind::SessionInfo;
+        hits.push(RankedHit { hit, is_name });
     }
     Ok(hits)
 }

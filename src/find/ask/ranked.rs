@@ -1,6 +1,6 @@
 //! The answer to a question: its hits in order, a page at a time. A session is opened when a page can have a hit of it.
 
-use super::answer;
+use super::answer::{self, RankedHit};
 use super::bound::bound;
 use super::counted::Candidate;
 use super::gather::{Gathered, OrderedScore};
@@ -45,7 +45,7 @@ struct FoundHits {
     /// The sessions that were not opened yet, the one that can have the best hit last.
     rest: Vec<UnopenedSession>,
     /// The hits of the others, in order, each with the number of its file.
-    hits: Vec<(usize, Hit)>,
+    hits: Vec<(usize, RankedHit)>,
     /// Files that could not be searched.
     partial: Vec<UnreadFile>,
 }
@@ -145,11 +145,15 @@ impl Ranking {
             kept = self.kept(&found);
         }
         let of_page = kept.iter().skip(places.start).take(places.len());
-        let of_page: Vec<&(usize, Hit)> = of_page.filter_map(|at| found.hits.get(*at)).collect();
+        let of_page = of_page.filter_map(|at| found.hits.get(*at));
+        let of_page: Vec<&(usize, RankedHit)> = of_page.collect();
         Ok(RankingPage {
             has_more: kept.len() > places.end,
             more: self.more(&found, &kept, &of_page),
-            hits: of_page.into_iter().map(|(_, hit)| hit.clone()).collect(),
+            hits: of_page
+                .into_iter()
+                .map(|(_, one)| one.hit.clone())
+                .collect(),
             partial: found.partial.clone(),
         })
     }
@@ -178,32 +182,38 @@ impl Ranking {
             let file = next.get(number).map_or(0, |session| session.file);
             hits.into_iter().map(move |hit| (file, hit))
         });
-        let hits: Vec<(usize, Hit)> = hits.collect();
+        let hits: Vec<(usize, RankedHit)> = hits.collect();
         found.hits.extend(hits);
         found.partial.extend(partial);
         found.rest.truncate(left);
-        found
-            .hits
-            .sort_by_key(|(file, hit)| (Reverse(OrderedScore(hit.score)), Reverse(hit.at), *file));
+        found.hits.sort_by_key(|(file, RankedHit { hit, .. })| {
+            (Reverse(OrderedScore(hit.score)), Reverse(hit.at), *file)
+        });
         Ok(())
     }
 
-    /// The places of the hits that are in the ranking: few of each session.
+    /// The places of the hits that are in the ranking: few of each session, and beside them its name, which would else
+    /// be in the place of an entry that says more.
     fn kept(&self, found: &FoundHits) -> Vec<usize> {
         let is_of_all_sessions = self.request.filters.session.is_none();
-        let mut of_sessions: HashMap<usize, usize> = HashMap::new();
-        let mut takes = |file: usize| {
-            let of_session = of_sessions.entry(file).or_insert(0);
+        let mut of_sessions: HashMap<(usize, bool), usize> = HashMap::new();
+        let mut takes = |file: usize, is_name: bool| {
+            let of_session = of_sessions.entry((file, is_name)).or_insert(0);
             *of_session += 1;
-            !is_of_all_sessions || *of_session <= OF_SESSION
+            !is_of_all_sessions || *of_session <= if is_name { 1 } else { OF_SESSION }
         };
         let hits = found.hits.iter().enumerate();
-        let kept = hits.filter(|(_, (file, _))| takes(*file));
+        let kept = hits.filter(|(_, (file, one))| takes(*file, one.is_name));
         kept.map(|(at, _)| at).take(MOST_HITS).collect()
     }
 
     /// How many more entries the sessions of a page have. A session's hits are known together.
-    fn more(&self, found: &FoundHits, kept: &[usize], page: &[&(usize, Hit)]) -> Vec<MoreHits> {
+    fn more(
+        &self,
+        found: &FoundHits,
+        kept: &[usize],
+        page: &[&(usize, RankedHit)],
+    ) -> Vec<MoreHits> {
         let mut shown: HashMap<usize, u64> = HashMap::new();
         for at in kept {
             if let Some((file, _)) = found.hits.get(*at) {
@@ -211,7 +221,7 @@ impl Ranking {
             }
         }
         let mut more: BTreeMap<usize, MoreHits> = BTreeMap::new();
-        for (file, hit) in page {
+        for (file, RankedHit { hit, .. }) in page {
             let all = self.entries.get(file).copied().unwrap_or_default();
             let left = all.saturating_sub(shown.get(file).copied().unwrap_or_default());
             if left > 0 {
@@ -233,7 +243,7 @@ impl Ranking {
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         let found = lock(&self.found);
-        let hits: usize = found.hits.iter().map(|(_, hit)| bytes_of(hit)).sum();
+        let hits: usize = found.hits.iter().map(|(_, one)| bytes_of(&one.hit)).sum();
         let rest = found.rest.iter().map(|session| {
             size_of::<UnopenedSession>() + size_of::<Candidate>() * session.candidates.len()
         });
@@ -250,7 +260,7 @@ impl FoundHits {
         let last = wanted.checked_sub(1).and_then(|last| kept.get(last));
         let last = last.and_then(|at| self.hits.get(*at));
         // An equal score may be that of a newer entry.
-        last.is_some_and(|(_, hit)| hit.score > next.bound)
+        last.is_some_and(|(_, one)| one.hit.score > next.bound)
     }
 }
 
