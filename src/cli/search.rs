@@ -144,6 +144,26 @@ struct Page {
 struct NearWords {
     word: String,
     near: Vec<String>,
+    /// The one of `near` whose entries are hits in place of the word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<String>,
+}
+
+impl NearWords {
+    /// What was searched instead of the word, and what else may have been meant.
+    fn note(&self) -> String {
+        let taken = self.taken.as_deref();
+        let others = self.near.iter().map(String::as_str);
+        let others: Vec<&str> = others.filter(|near| Some(*near) != taken).collect();
+        let mut note = format!("nothing has {}", terminal::line(&self.word));
+        if let Some(taken) = taken {
+            note += &format!("; {} counts instead", terminal::line(taken));
+        }
+        if !others.is_empty() {
+            note += &format!("; did you mean {}?", terminal::line(&others.join(", ")));
+        }
+        note
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -376,14 +396,8 @@ fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     for session in &sessions {
         push_session(&mut out, &screen, session, &page.conversations);
     }
-    for NearWords { word, near } in &page.did_you_mean {
-        let near = near.join(", ");
-        let note = format!(
-            "nothing has {}; did you mean {}?",
-            terminal::line(word),
-            terminal::line(&near)
-        );
-        out.push_str(&screen.style(Style::Dim, &note));
+    for near in &page.did_you_mean {
+        out.push_str(&screen.style(Style::Dim, &near.note()));
         out.push('\n');
     }
     out.push_str(&screen.style(Style::Dim, &footer(page)?));

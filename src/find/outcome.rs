@@ -27,6 +27,8 @@ pub struct Totals {
     pub scanned_bytes: u64,
     /// Whether there may be more sessions and entries: the index was enough for the page.
     pub are_least: bool,
+    /// Sessions of which something was not read, since the time was over.
+    pub unread: u64,
 }
 
 /// A file that could not be searched, and the reason.

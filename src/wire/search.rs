@@ -53,6 +53,10 @@ pub struct SearchParams {
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
+    /// With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub read_ms: Option<u64>,
 }
 
 /// How a search of all sessions understands its query.
@@ -132,6 +136,9 @@ pub struct NearWords {
     pub word: String,
     /// Known words that differ from it by at most two letters, the nearest first; at most 3.
     pub near: Vec<String>,
+    /// The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
 }
 
 /// An entry that matches.
@@ -226,6 +233,9 @@ pub struct SearchTotals {
     /// Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
+    /// The number of sessions of which something was not read within `readMs`. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<u64>,
 }
 
 /// A file that could not be searched.

@@ -172,11 +172,19 @@ fn a_word_that_no_entry_has_gets_near_ones() {
     let mut d = Daemon::quiet_in(&home);
     let result = ask(&mut d, "shceduler configuration");
     assert_eq!(ids(&result), ["u1"]);
-    assert_eq!(
-        result["didYouMean"],
-        json!([{"word": "shceduler", "near": ["scheduler"]}])
-    );
+    let near = |word: &str, taken: Option<&str>| {
+        let mut near = json!({"word": word, "near": ["scheduler"]});
+        if let Some(taken) = taken {
+            near["taken"] = json!(taken);
+        }
+        json!([near])
+    };
+    assert_eq!(result["didYouMean"], near("shceduler", Some("scheduler")));
     assert!(ask(&mut d, "scheduler").get("didYouMean").is_none());
+    // The first letter is seldom wrong.
+    let result = ask(&mut d, "ccheduler");
+    assert_eq!(result["didYouMean"], near("ccheduler", None));
+    assert!(ids(&result).is_empty());
 }
 
 /// Each hit shows the name of its session, which was one of three hits all the same.
@@ -202,6 +210,54 @@ fn a_name_is_in_the_place_of_no_other_entry() {
     );
     assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(result["more"], json!([{"sessionId": "s", "count": 2}]));
+}
+
+/// A question with one wrong letter had to be asked again.
+#[test]
+fn a_near_word_counts_in_place_of_a_mistyped_one() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("u1", "", "The scheduler has a race condition")
+        .user("u2", "u1", "The queue of the scheduler")
+        .user("u3", "u2", "A race between two runners");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "shceduler");
+    assert_eq!(ids(&result).len(), 2);
+    assert_eq!(result["totals"]["entries"], 2);
+    let snippet = result["hits"][0]["snippet"].as_str().unwrap();
+    let at = snippet.find("scheduler").unwrap() as u64;
+    assert_eq!(result["hits"][0]["ranges"], json!([[at, at + 9]]));
+    // It is part of a phrase, and weighs less than the word as it is written.
+    assert_eq!(ids(&ask(&mut d, "race conditon"))[0], "u1");
+    let score = |result: &Json| result["hits"][0]["score"].as_f64().unwrap();
+    assert!(score(&ask(&mut d, "scheduler")) > score(&result));
+    // The exact modes stay exact.
+    let exact = d.ok("search", json!({"query": "shceduler", "mode": "words"}));
+    assert_eq!(exact["hits"], json!([]));
+}
+
+/// A hook that may wait for few seconds read every session each time, and never came to an answer.
+#[test]
+fn what_is_not_read_in_time_is_left_out_and_what_is_read_is_kept() {
+    let home = Home::new();
+    for id in ["a", "b"] {
+        store(
+            &home,
+            Log::new(id).user("u1", "", "Where is the parser?"),
+            id,
+        );
+    }
+    let mut d = Daemon::quiet_in(&home);
+    let mut asked = |time: u64| {
+        let params = json!({"query": "parser", "mode": "ask", "readMs": time});
+        let result = d.ok("search", params);
+        let totals = &result["totals"];
+        (ids(&result).len(), totals["unread"].as_u64())
+    };
+    assert_eq!(asked(0), (0, Some(2)));
+    assert_eq!(asked(600_000), (2, None));
+    assert_eq!(asked(0), (2, None));
 }
 
 /// This search returns the failed attempt, which no other search returns.

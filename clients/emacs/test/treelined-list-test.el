@@ -205,7 +205,9 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-list-test--search "cacke")
-    (should (string-match-p "Nothing has “cacke”; did you mean cache\\?" (buffer-string)))))
+    (should (string-match-p "Nothing has “cacke”; cache counts instead\n" (buffer-string)))
+    (treelined-list-test--search "bache")
+    (should (string-match-p "Nothing has “bache”; did you mean cache\\?" (buffer-string)))))
 
 (ert-deftest treelined-search-completes-filters-where-a-query-is-read ()
   (treelined-test-with

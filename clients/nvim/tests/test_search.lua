@@ -99,9 +99,9 @@ return {
     'a word that no entry has gets near ones',
     function(t)
       local child = two_sessions(t)
-      child:command('Treelined search anothr')
+      child:command('Treelined search enother')
       child:gives('notes', {
-        'treelined: nothing in the sessions matches "anothr"; nothing has "anothr"; did you mean another?',
+        'treelined: nothing in the sessions matches "enother"; nothing has "enother"; did you mean another?',
       })
     end,
   },

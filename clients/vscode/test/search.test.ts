@@ -57,5 +57,6 @@ test('a query that is not finished is no error, and is completed', async (t) => 
   assert.ok(unfinished.completions.some(({ query }) => query === 'cache role:user'));
   assert.ok((await find(at, '')).completions.length > 5);
   assert.deepEqual((await find(at, 'cache ')).completions, []);
-  assert.match((await find(at, 'cacke')).note ?? '', /did you mean cache\?/);
+  assert.match((await find(at, 'cacke')).note ?? '', /; cache counts instead$/);
+  assert.match((await find(at, 'bache')).note ?? '', /; did you mean cache\?$/);
 });

@@ -20,6 +20,8 @@ pub(super) struct CountedFile {
     pub scanned: u64,
     /// Everything in them, if they were few; to be kept.
     pub read: Option<Counts>,
+    /// Whether the time was over before all of the file was read.
+    pub is_unread: bool,
     /// Where it is in the segments, if its counts are from there.
     pub row: Option<Row>,
     pub corpus: Corpus,
@@ -101,6 +103,7 @@ impl CountedFile {
             number,
             scanned: 0,
             read: None,
+            is_unread: false,
             row: None,
             corpus,
             session: Vec::new(),

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
+use std::time::Instant;
 use treelined_core::entry::{ARCHIVED, Envelope, Facts, Kind, Line, Parent, Role, scan};
 use treelined_core::json;
 use treelined_core::search::ask::{Corpus, Form, Term, Tokenizer, field_weight};
@@ -18,6 +19,8 @@ use treelined_files::log::lines::Lines;
 
 /// The most bytes of words that are kept of a session for `didYouMean`.
 const VOCABULARY: usize = 256 << 10;
+/// The bytes of a file that are read at a time for its first line alone.
+const FIRST: usize = 4 << 10;
 /// The letters of such a word.
 const WORD: std::ops::RangeInclusive<usize> = 4..=24;
 
@@ -124,6 +127,8 @@ pub(super) struct Counter<'q> {
     only: Option<&'q HashSet<Term>>,
     numbers: HashMap<u64, u32>,
     vocabulary_bytes: usize,
+    /// No line is begun after this time.
+    until: Option<Instant>,
 }
 
 impl<'q> Counter<'q> {
@@ -137,7 +142,13 @@ impl<'q> Counter<'q> {
             counts: before,
             tokenizer: Tokenizer::default(),
             only,
+            until: None,
         }
+    }
+
+    /// Reads no more lines after a time.
+    pub(super) fn until(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
     }
 
     /// Reads the complete lines of a part of a file; at most `most` bytes.
@@ -149,7 +160,9 @@ impl<'q> Counter<'q> {
     ) -> io::Result<Counts> {
         let mut lines = Lines::new(file, span.start).with_cancel(cancel);
         self.counts.end = span.start;
-        while let Some(line) = lines.next()? {
+        while self.until.is_none_or(|until| Instant::now() < until)
+            && let Some(line) = lines.next()?
+        {
             let end = line.offset + line.len + 1;
             if !line.terminated || end > span.end {
                 break;
@@ -298,6 +311,18 @@ impl<'q> Counter<'q> {
             });
         }
     }
+}
+
+/// The directory of a session, as [`Counts`] has it.
+pub(super) fn directory(file: &File, size: u64) -> io::Result<Option<String>> {
+    let mut lines = Lines::in_chunks(file, 0, FIRST);
+    let first = lines.next()?;
+    let first = first.filter(|line| line.terminated && line.len < size);
+    let header = match first.and_then(|line| line.bytes).and_then(scanned) {
+        Some(Line::Header(header)) => header.cwd,
+        _ => None,
+    };
+    Ok(header.map(Cow::into_owned))
 }
 
 /// A line as it is counted; `None` if it is damaged.

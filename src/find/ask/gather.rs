@@ -1,13 +1,16 @@
 //! Counts the terms of a question in all sessions, from the cache where it has them, and takes the best entries.
 
 use super::counted::{Candidate, CountedFile};
-use super::counts::{Counter, Counts, labels};
-use super::kept::KeptCounts;
+use super::counts::{self, Counter, Counts, labels};
+use super::kept::{self, KeptCounts};
 use super::request::AskRequest;
 use super::segments::{FoundSession, FoundTerms, Segments};
 use hashbrown::HashSet;
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fs::File;
 use std::ops::ControlFlow;
+use std::time::Instant;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::ask::{Corpus, Term, TermCount, TermScorer};
 use treelined_core::timestamp::Millis;
@@ -45,6 +48,11 @@ pub(super) struct Gatherer<'r> {
     pub cancel: &'r Cancel,
     /// Whether all terms of the lines that the cache lacks are counted, to be kept.
     pub reads_all: bool,
+    /// The time after which no more lines are read. The files are then read from the newest on, and their counts kept at
+    /// once, so that a later question finds more.
+    pub until: Option<Instant>,
+    /// The counts that were read for this question before.
+    pub read: &'r HashMap<usize, Counts>,
     /// The terms that were found in the segments.
     pub found: FoundTerms<'r>,
     pub segments: &'r Segments,
@@ -88,19 +96,19 @@ impl Gatherer<'_> {
         status: Status,
     ) -> Result<Option<CountedFile>> {
         let (terms, facts) = (self.request.terms(), self.request.facts());
+        let filters = &*self.request.filters;
+        if let Some(read) = self.read.get(&number) {
+            let counts = read.of_terms(&terms, &facts);
+            return Ok(Some(CountedFile::of(number, &counts, filters)));
+        }
         let labels = labels();
         let looked_up = || terms.iter().chain(&facts).chain([&labels]);
         let kept = self.cache.and_then(|cache| KeptCounts::open(cache, status));
         let is_current = kept.as_ref().is_some_and(|kept| kept.is_current(status));
-        let failed = |error: &std::io::Error| match error.kind() {
-            std::io::ErrorKind::Interrupted => Error::cancelled(),
-            _ => Error::io(&format!("read {}", location.path().display()), error),
-        };
         let (kept, file) = match is_current {
             true => (kept, None),
             false => {
-                let file = location.folder.file(&location.name, HandleAccess::Read);
-                let file = file?;
+                let file = location.folder.file(&location.name, HandleAccess::Read)?;
                 let still = kept.filter(|kept| kept.fingerprint.matches(&file, status));
                 (still, Some(file))
             }
@@ -111,28 +119,75 @@ impl Gatherer<'_> {
             _ => 0,
         };
         let before = of_kept.unwrap_or_default();
-        let (is_whole, scanned) = (start == 0, status.size.saturating_sub(start));
+        let is_whole = start == 0;
         let counts = match file {
-            None if start > 0 => before,
+            None if !is_whole => before,
             file => {
                 let opened = || location.folder.file(&location.name, HandleAccess::Read);
                 let file = file.map_or_else(opened, Ok)?;
                 let only: HashSet<Term> = looked_up().copied().collect();
-                let reads_all = self.reads_all && is_whole;
-                let counter = Counter::new((!reads_all).then_some(&only), before);
-                let counts = counter.read(&file, start..status.size, self.cancel);
-                counts.map_err(|error| failed(&error))?
+                let only = (!self.counts_all(is_whole)).then_some(&only);
+                let counter = Counter::new(only, before);
+                match self.rest(counter, start, &file, location, status)? {
+                    Some(counts) => counts,
+                    None => return Ok(None),
+                }
             }
         };
         let cwd = counts.cwd.as_deref().unwrap_or_default();
-        if !self.request.filters.takes_directory(cwd) {
+        if !filters.takes_directory(cwd) {
             return Ok(None);
         }
-        let of_terms = counts.of_terms(&terms, &facts);
-        let mut counted = CountedFile::of(number, &of_terms, &self.request.filters);
-        counted.scanned = scanned;
-        counted.read = (self.reads_all && is_whole && scanned > 0).then_some(counts);
+        let mut counted = CountedFile::of(number, &counts.of_terms(&terms, &facts), filters);
+        let end = self.until.map_or(status.size, |_| counts.end);
+        counted.scanned = end.saturating_sub(start);
+        counted.is_unread = end < status.size;
+        let is_read = self.reads_all && is_whole && counted.scanned > 0 && !counted.is_unread;
+        counted.read = is_read.then_some(counts);
         Ok(Some(counted))
+    }
+
+    /// Whether all terms of a file are counted. `is_whole`: it is read from its start.
+    fn counts_all(&self, is_whole: bool) -> bool {
+        is_whole && (self.reads_all || self.until.is_some())
+    }
+
+    /// Counts the lines of a file from `start` on; `None` if its session is not in the directory of the request.
+    fn rest(
+        &self,
+        counter: Counter<'_>,
+        start: u64,
+        file: &File,
+        location: &Location,
+        status: Status,
+    ) -> Result<Option<Counts>> {
+        let failed = |error: &std::io::Error| match error.kind() {
+            std::io::ErrorKind::Interrupted => Error::cancelled(),
+            _ => Error::io(&format!("read {}", location.path().display()), error),
+        };
+        let filters = &self.request.filters;
+        // One line says whether the others must be read.
+        if start == 0 && filters.leaves_directories_out() {
+            let directory = counts::directory(file, status.size);
+            let directory = directory.map_err(|error| failed(&error))?;
+            if !filters.takes_directory(directory.as_deref().unwrap_or_default()) {
+                return Ok(None);
+            }
+        }
+        let is_kept = start == 0 && self.until.is_some();
+        let end = match is_kept {
+            true => status.size.min(kept::MOST),
+            false => status.size,
+        };
+        let counter = counter.until(self.until);
+        let counts = counter.read(file, start..end, self.cancel);
+        let counts = counts.map_err(|error| failed(&error))?;
+        if let Some(cache) = self.cache.filter(|_| is_kept && counts.end > 0)
+            && let Err(error) = kept::keep(cache, location, status, &counts)
+        {
+            tracing::info!(%error, "the counts of terms could not be kept");
+        }
+        Ok(Some(counts))
     }
 }
 
@@ -165,10 +220,14 @@ pub(super) fn all(
     mut progress: impl FnMut(u64),
 ) -> Result<Vec<CountedFile>> {
     let mut counted = Vec::new();
+    let mut order: Vec<(usize, &(Location, Status))> = files.iter().enumerate().collect();
+    if gatherer.until.is_some() {
+        order.sort_by_key(|(_, (_, status))| Reverse(status.modified));
+    }
     let count = |(): &mut (), part: usize| {
-        let files = files.iter().enumerate().skip(part * PART).take(PART);
-        let count = |(number, (location, status)): (usize, &(Location, Status))| {
-            (number, gatherer.file(number, location, *status))
+        let files = order.iter().skip(part * PART).take(PART);
+        let count = |(number, (location, status)): &(usize, &(Location, Status))| {
+            (*number, gatherer.file(*number, location, *status))
         };
         files.map(count).collect::<Vec<_>>()
     };
@@ -207,16 +266,10 @@ pub(super) fn all(
     }
 }
 
-/// The best entries of all files.
-pub(super) fn best(
-    request: &AskRequest,
-    files: &[CountedFile],
-    of_files: usize,
-    now: Millis,
-) -> Gathered {
-    let terms = request.question.terms();
+/// The sizes of all files together, and the counts of each term of the question.
+pub(super) fn sums(request: &AskRequest, files: &[CountedFile]) -> (Corpus, Vec<TermCount>) {
     let mut corpus = Corpus::default();
-    let mut counts = vec![TermCount::default(); terms.len()];
+    let mut counts = vec![TermCount::default(); request.question.terms().len()];
     for file in files {
         corpus.entries += file.corpus.entries;
         corpus.sessions += file.corpus.sessions;
@@ -228,6 +281,17 @@ pub(super) fn best(
             all.sessions += own.sessions;
         }
     }
+    (corpus, counts)
+}
+
+/// The best entries of all files.
+pub(super) fn best(
+    request: &AskRequest,
+    files: &[CountedFile],
+    of_files: usize,
+    now: Millis,
+) -> Gathered {
+    let (corpus, counts) = sums(request, files);
     let of_one = match request.filters.session {
         Some(_) => OF_ALL,
         None => OF_SESSION,

@@ -34,9 +34,12 @@ pub use vocabulary::NearWords;
 use crate::outcome::{SearchWatch, Totals, UnreadFile};
 use crate::searched::SearchedStore;
 use counted::CountedFile;
+use counts::Counts;
 use gather::Gatherer;
 use segments::Segments;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 use treelined_core::error::{Kind, Result};
 use treelined_core::timestamp::Millis;
 use treelined_files::cache::Cache;
@@ -58,6 +61,9 @@ pub fn ask(
     cancel: &Cancel,
     watch: &mut SearchWatch<'_>,
 ) -> Result<Ranking> {
+    let until = request
+        .read_time
+        .and_then(|time| Instant::now().checked_add(time));
     let store = searched.store;
     let files = searched.files(&request.filters)?;
     let total: u64 = files.iter().map(|(_, status)| status.size).sum();
@@ -67,22 +73,28 @@ pub fn ask(
     let missing = cache
         .as_ref()
         .map_or(total, |cache| update::missing(cache, &segments, &files));
-    let gatherer = Gatherer {
-        request,
+    let mut asked = AskedFiles {
         cache: cache.as_ref(),
-        cancel,
-        reads_all: missing <= READ_ALL,
-        found: segments.look_up(&request.terms(), &request.facts(), &files),
         segments: &segments,
+        files: &files,
+        missing,
+        until,
+        read: HashMap::new(),
+        partial: Vec::new(),
     };
-    let mut partial = Vec::new();
-    let unread = |location: &Location, kind: Kind| {
-        let path = location.path();
-        partial.push(UnreadFile { path, kind });
-    };
-    let mut counted = gather::all(&gatherer, &files, unread, |bytes| {
-        (watch.on_progress)(bytes, total)
-    })?;
+    let mut progress = |bytes| (watch.on_progress)(bytes, total);
+    let mut counted = asked.count(request, cancel, &mut progress)?;
+    let mut scanned_bytes = scanned(&counted);
+    let near_words = asked.near_words(request, &counted, cancel)?;
+    let taken = taken(request, &near_words);
+    let request = taken.as_ref().unwrap_or(request);
+    if taken.is_some() {
+        counted = asked.count(request, cancel, &mut |_| {})?;
+        scanned_bytes += scanned(&counted);
+    }
+    let AskedFiles {
+        mut partial, read, ..
+    } = asked;
     filtered::filter(
         searched,
         request,
@@ -92,14 +104,13 @@ pub fn ask(
         &mut partial,
     )?;
     let gathered = gather::best(request, &counted, files.len(), now);
-    let known = KnownWords {
-        cache: cache.as_ref(),
-        segments: &segments,
-        files: &files,
-        counted: &counted,
+    let totals = Totals {
+        sessions: gathered.sessions,
+        entries: gathered.entries,
+        scanned_bytes,
+        are_least: true,
+        unread: counted.iter().filter(|file| file.is_unread).count() as u64,
     };
-    let near_words = vocabulary::near_words(request, &gathered, &known, cancel)?;
-    let scanned_bytes = counted.iter().map(|file| file.scanned).sum();
     if let Some(cache) = cache {
         let update = Update {
             cache,
@@ -107,19 +118,99 @@ pub fn ask(
             files: &files,
             missing,
         };
-        update.begin(store, request, &mut counted);
+        update.begin(store, request, read);
     }
     drop(counted);
-    let totals = Totals {
-        sessions: gathered.sessions,
-        entries: gathered.entries,
-        scanned_bytes,
-        are_least: true,
-    };
     let mut ranking = Ranking::new(Arc::clone(request), gathered, totals);
     ranking.near_words = near_words;
     ranking.begin(&files, partial, cancel)?;
     Ok(ranking)
+}
+
+fn scanned(counted: &[CountedFile]) -> u64 {
+    counted.iter().map(|file| file.scanned).sum()
+}
+
+/// The request with known words in place of mistyped ones; `None` if there are none.
+fn taken(request: &AskRequest, near_words: &[NearWords]) -> Option<Arc<AskRequest>> {
+    let taken = near_words.iter();
+    let mut taken = taken
+        .filter_map(|near| Some((near.term, near.taken.as_deref()?)))
+        .peekable();
+    taken.peek()?;
+    let question = request.question.with_taken(taken);
+    let request = request.clone();
+    Some(Arc::new(AskRequest {
+        question,
+        ..request
+    }))
+}
+
+/// The files in which the terms of a question are counted.
+struct AskedFiles<'f> {
+    cache: Option<&'f Cache>,
+    segments: &'f Segments,
+    files: &'f [(Location, Status)],
+    /// The bytes without counts.
+    missing: u64,
+    /// The time after which no more lines are read.
+    until: Option<Instant>,
+    /// The counts that were read, by the numbers of their files; to be kept.
+    read: HashMap<usize, Counts>,
+    /// Files that could not be read.
+    partial: Vec<UnreadFile>,
+}
+
+impl AskedFiles<'_> {
+    /// Counts the terms of a question in all files.
+    fn count(
+        &mut self,
+        request: &AskRequest,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Vec<CountedFile>> {
+        let gatherer = Gatherer {
+            request,
+            cache: self.cache,
+            cancel,
+            reads_all: self.missing <= READ_ALL,
+            until: self.until,
+            read: &self.read,
+            found: self
+                .segments
+                .look_up(&request.terms(), &request.facts(), self.files),
+            segments: self.segments,
+        };
+        let mut partial = Vec::new();
+        let unread = |location: &Location, kind: Kind| {
+            let path = location.path();
+            partial.push(UnreadFile { path, kind });
+        };
+        let mut counted = gather::all(&gatherer, self.files, unread, progress)?;
+        let read = counted.iter_mut();
+        let read = read.filter_map(|file| Some((file.number, file.read.take()?)));
+        self.read.extend(read);
+        self.partial = partial;
+        Ok(counted)
+    }
+
+    /// The near words of each word of the question that no entry has.
+    fn near_words(
+        &self,
+        request: &AskRequest,
+        counted: &[CountedFile],
+        cancel: &Cancel,
+    ) -> Result<Vec<NearWords>> {
+        let known = KnownWords {
+            cache: self.cache,
+            segments: self.segments,
+            files: self.files,
+            counted,
+            read: &self.read,
+        };
+        let (_, counts) = gather::sums(request, counted);
+        vocabulary::near_words(request, &counts, &known, cancel)
+    }
 }
 
 /// The files whose counts may be missing in the cache.
@@ -133,16 +224,13 @@ struct Update<'f> {
 
 impl Update<'_> {
     /// Makes what is missing in the background, with what the search has counted.
-    fn begin(self, store: &Store, request: &AskRequest, counted: &mut [CountedFile]) {
+    fn begin(self, store: &Store, request: &AskRequest, read: HashMap<usize, Counts>) {
         let is_of_all = request.filters.session.is_none();
         let are_all = is_of_all && request.filters.tag.is_none();
         let is_due = are_all && segments::is_due(&self.segments, self.files);
         if !(is_due || is_of_all && self.missing > 0) {
             return;
         }
-        let read = counted.iter_mut();
-        let read = read.filter_map(|file| Some((file.number, file.read.take()?)));
-        let read: Vec<_> = read.collect();
         let (cache, segments, files) = (self.cache, self.segments, self.files.to_vec());
         store.index_in_background(move |ending| {
             let files = (&*files, are_all);

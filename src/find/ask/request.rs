@@ -1,14 +1,18 @@
 //! One question: the words, and the filters of fields, entries and sessions.
 
 use crate::request::{EntryFilter, SearchRequest};
+use std::sync::Arc;
+use std::time::Duration;
 use treelined_core::search::ask::{Question, Term, term_of_fact};
 
 /// A question to all sessions.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AskRequest {
     pub question: Question,
     /// The filters; its query has every entry.
-    pub filters: SearchRequest,
+    pub filters: Arc<SearchRequest>,
+    /// How long sessions without counts may be read. `None`: until all are read.
+    pub read_time: Option<Duration>,
 }
 
 impl AskRequest {

@@ -40,7 +40,11 @@ pub(super) fn asked(question: &str) -> Arc<AskRequest> {
 
 fn with_filters(question: &str, filters: SearchRequest) -> Arc<AskRequest> {
     let question = Question::parse(question).unwrap().unwrap();
-    Arc::new(AskRequest { question, filters })
+    Arc::new(AskRequest {
+        question,
+        filters: filters.into(),
+        read_time: None,
+    })
 }
 
 /// Questions with and without filters.

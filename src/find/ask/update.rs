@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::kept::{self, KIND, KeptCounts};
 use super::segments::{self, Segments};
+use std::collections::HashMap;
 use std::io;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
@@ -45,7 +46,7 @@ pub(super) fn update(
     cache: &Cache,
     segments: &Segments,
     (files, are_all): (&[(Location, Status)], bool),
-    mut read: Vec<(usize, Counts)>,
+    mut read: HashMap<usize, Counts>,
     cancel: &Cancel,
 ) -> io::Result<()> {
     let mut has_written = false;
@@ -53,8 +54,7 @@ pub(super) fn update(
         if cancel.is_cancelled() {
             break;
         }
-        let known = read.iter().position(|(of, _)| *of == number);
-        let known = known.map(|at| read.swap_remove(at).1);
+        let known = read.remove(&number);
         if status.size == 0 || known.is_none() && !is_due(cache, segments, *status) {
             continue;
         }

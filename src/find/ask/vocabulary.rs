@@ -1,14 +1,15 @@
 //! The known words that are near to words which no entry has.
 
 use super::counted::CountedFile;
-use super::gather::Gathered;
+use super::counts::Counts;
 use super::kept::KeptCounts;
 use super::request::AskRequest;
 use super::segments::{Row, Segments};
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use treelined_core::error::{Error, Result};
-use treelined_core::search::ask::{MistypedWord, letter};
+use treelined_core::search::ask::{MistypedWord, TermCount, letter};
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
@@ -23,6 +24,10 @@ const MOST: usize = 3;
 pub struct NearWords {
     pub word: String,
     pub near: Vec<String>,
+    /// The one of `near` that counts in place of the word.
+    pub taken: Option<String>,
+    /// The index of the word's term in the question.
+    pub(super) term: usize,
 }
 
 /// Where words are known from.
@@ -32,6 +37,8 @@ pub(super) struct KnownWords<'k> {
     pub files: &'k [(Location, Status)],
     /// The sessions whose words count.
     pub counted: &'k [CountedFile],
+    /// The counts that were read for this question, by the numbers of their files.
+    pub read: &'k HashMap<usize, Counts>,
 }
 
 /// A word of a question that no entry has, and the near ones, each with its distance and the number of its sessions.
@@ -68,18 +75,19 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
 /// The near words of each word of the question that no entry has, if there are any. Fails with `cancelled`.
 pub(super) fn near_words(
     request: &AskRequest,
-    gathered: &Gathered,
+    counts: &[TermCount],
     known: &KnownWords<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<NearWords>> {
     let question = &request.question;
-    let terms = question.terms().iter().zip(&gathered.counts);
-    let missing = terms.filter(|(term, count)| term.is_word && count.entries == 0);
-    let words: Vec<&str> = missing.map(|(term, _)| question.word(term.word)).collect();
+    let terms = question.terms().iter().zip(counts).enumerate();
+    let missing = terms.filter(|(_, (term, count))| term.is_word && count.entries == 0);
+    let words = missing.map(|(number, (term, _))| (number, question.word(term.word)));
+    let words: Vec<(usize, &str)> = words.collect();
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let ones = words.iter().map(|word| NearOnes {
+    let ones = words.iter().map(|(_, word)| NearOnes {
         word: MistypedWord::new(word),
         near: BTreeMap::new(),
     });
@@ -88,15 +96,38 @@ pub(super) fn near_words(
     of_own_files(known, &mut ones, cancel)?;
     let words = words.into_iter().zip(ones);
     let words = words.filter(|(_, ones)| !ones.near.is_empty());
-    let proposed = words.map(|(word, NearOnes { near, .. })| {
-        let mut near: Vec<_> = near.into_iter().collect();
-        near.sort_by(|(one, (d1, n1)), (other, (d2, n2))| (d1, n2, one).cmp(&(d2, n1, other)));
-        NearWords {
-            word: word.to_owned(),
-            near: near.into_iter().take(MOST).map(|(word, _)| word).collect(),
-        }
-    });
+    let proposed = words.map(|((term, word), ones)| proposed(term, word, ones));
     Ok(proposed.collect())
+}
+
+/// The nearest words first; of equally near ones those that begin with the same letter, then those that have the same
+/// letters, then those of most sessions.
+fn proposed(
+    term: usize,
+    word: &str,
+    NearOnes {
+        word: mistyped,
+        near,
+    }: NearOnes<'_>,
+) -> NearWords {
+    let mut near: Vec<_> = near.into_iter().collect();
+    near.sort_by_cached_key(|(known, (distance, sessions))| {
+        let is_like = (mistyped.begins_as(known), mistyped.has_letters_of(known));
+        (
+            *distance,
+            Reverse(is_like),
+            Reverse(*sessions),
+            known.clone(),
+        )
+    });
+    let near: Vec<String> = near.into_iter().take(MOST).map(|(word, _)| word).collect();
+    let first = near.first().filter(|first| mistyped.begins_as(first));
+    NearWords {
+        taken: first.cloned(),
+        word: word.to_owned(),
+        near,
+        term,
+    }
 }
 
 /// Compares the words of the sessions in segments. A word is compared once for all sessions of a segment.
@@ -141,7 +172,7 @@ fn of_own_files(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Canc
         if cancel.is_cancelled() {
             return Err(Error::cancelled());
         }
-        if let Some(read) = &file.read {
+        if let Some(read) = known.read.get(&file.number) {
             for word in &read.vocabulary {
                 compare(ones, format!("{word}\n").as_bytes(), |_| 1);
             }
@@ -164,41 +195,62 @@ fn of_own_files(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Canc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::counts::Counts;
     use crate::tests::request;
     use treelined_core::search::Mode;
-    use treelined_core::search::ask::{Corpus, Question, TermCount};
+    use treelined_core::search::ask::{Corpus, Question};
 
     /// A question of 64 unknown words compared 64 MiB of known ones with each of them, and nobody could end it.
     #[test]
     fn a_search_for_near_words_can_be_cancelled() {
         let request = AskRequest {
             question: Question::parse("shceduler").unwrap().unwrap(),
-            filters: request("x", Mode::Words),
+            filters: request("x", Mode::Words).into(),
+            read_time: None,
         };
-        let mut file = CountedFile::without(0, Corpus::default());
-        file.read = Some(Counts {
+        let read = Counts {
             vocabulary: ["scheduler".into()].into(),
             ..Counts::default()
-        });
-        let gathered = Gathered {
-            candidates: Vec::new(),
-            corpus: Corpus::default(),
-            counts: vec![TermCount::default()],
-            entries: 0,
-            sessions: 0,
-            of_file: vec![0],
         };
-        let (cancel, files) = (Cancel::new(), [file]);
+        let (cancel, files) = (Cancel::new(), [CountedFile::without(0, Corpus::default())]);
+        let counts = [TermCount::default()];
         let known = KnownWords {
             cache: None,
             segments: &Segments::default(),
             files: &[],
             counted: &files,
+            read: &HashMap::from([(0, read)]),
         };
-        let near = || near_words(&request, &gathered, &known, &cancel);
+        let near = || near_words(&request, &counts, &known, &cancel);
         assert_eq!(near().unwrap()[0].near, ["scheduler"]);
+        assert_eq!(near().unwrap()[0].taken.as_deref(), Some("scheduler"));
         cancel.cancel();
         assert!(near().is_err());
+    }
+
+    /// Few people mistype the first letter: `jest` is another word than `test`.
+    #[test]
+    fn a_word_that_begins_otherwise_is_proposed_and_not_taken() {
+        let proposed = |word: &str, known: &[(&str, usize)]| {
+            let mistyped = MistypedWord::new(word);
+            let near = known.iter().filter_map(|(known, sessions)| {
+                Some(((*known).to_owned(), (mistyped.distance(known)?, *sessions)))
+            });
+            let near = near.collect();
+            super::proposed(
+                0,
+                word,
+                NearOnes {
+                    word: mistyped,
+                    near,
+                },
+            )
+        };
+        let jest = proposed("jest", &[("test", 9), ("jets", 1), ("best", 8)]);
+        assert_eq!(jest.near, ["jets", "test", "best"]);
+        assert_eq!(jest.taken.as_deref(), Some("jets"));
+        let jest = proposed("jest", &[("test", 9)]);
+        assert_eq!((jest.near.len(), jest.taken), (1, None));
+        let cask = proposed("caks", &[("cats", 9), ("cask", 2), ("casks", 1)]);
+        assert_eq!(cask.near, ["cask", "casks", "cats"]);
     }
 }

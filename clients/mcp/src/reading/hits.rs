@@ -55,8 +55,11 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
     facts.add("hits", format!("{about}{}", finding.total));
     facts.add("shown", shown);
     for near in &finding.near_words {
-        let near = format!("{} for {}", near.near.join(", "), near.word);
-        facts.add("didYouMean", inert(&near));
+        let mut words = format!("{} for {}", near.near.join(", "), near.word);
+        if let Some(taken) = &near.taken {
+            words += &format!("; {taken} counts instead");
+        }
+        facts.add("didYouMean", inert(&words));
     }
     if finding.has_more() {
         let cursor = history.findings.lock().await.keep(finding);

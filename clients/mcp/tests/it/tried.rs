@@ -105,7 +105,11 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
         "{text}"
     );
     let text = server.text("search_history", json!({"query": "zerba"}));
-    assert_eq!(fact(&text, "didYouMean"), Some("zebra for zerba"), "{text}");
+    assert_eq!(
+        fact(&text, "didYouMean"),
+        Some("zebra for zerba; zebra counts instead"),
+        "{text}"
+    );
     next["query"] = json!("other");
     let refused = server.failure("search_history", next);
     assert!(refused.contains("not of this search"), "{refused}");

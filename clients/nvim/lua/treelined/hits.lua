@@ -112,10 +112,17 @@ end
 function M.near(result)
   local said = {}
   for _, each in ipairs(result.didYouMean or {}) do
-    said[#said + 1] = ('nothing has "%s"; did you mean %s?'):format(
-      utf8.line(each.word),
-      utf8.line(table.concat(each.near, ', '))
-    )
+    local others = vim.tbl_filter(function(near)
+      return near ~= each.taken
+    end, each.near)
+    local parts = { ('nothing has "%s"'):format(utf8.line(each.word)) }
+    if each.taken then
+      parts[#parts + 1] = ('%s counts instead'):format(utf8.line(each.taken))
+    end
+    if #others > 0 then
+      parts[#parts + 1] = ('did you mean %s?'):format(utf8.line(table.concat(others, ', ')))
+    end
+    said[#said + 1] = table.concat(parts, '; ')
   end
   return #said > 0 and table.concat(said, ' ') or nil
 end

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca',
+  schema_hash = 'sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1462,6 +1462,7 @@
 --- A word that no entry has, and known words.
 ---@class treelined.NearWords
 ---@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3.
+---@field taken? string The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
 ---@field word string The word of the question.
 
 --- A node of the nested form.
@@ -1941,6 +1942,7 @@
 ---@field limit? integer The most hits of the page, at most 1,000. Default: 50.
 ---@field mode? treelined.SessionSearchMode How `query` is understood. Default: `words`.
 ---@field query string The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
+---@field readMs? integer With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
 ---@field role? string Only messages of this role. Default: all entries.
 ---@field sessionId? string Only the session with this id. Default: all sessions.
 ---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
@@ -1969,6 +1971,7 @@
 ---@field entries integer The number of hits.
 ---@field scannedBytes integer The number of bytes of session files that were searched.
 ---@field sessions integer The number of sessions with a hit.
+---@field unread? integer The number of sessions of which something was not read within `readMs`. Absent if there are none.
 
 --- The hash of a value.
 ---@class treelined.SecretValue

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca"
+SCHEMA_HASH = "sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -458,6 +458,7 @@ class AsyncMethods(ABC):
         archived: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        read_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
@@ -498,6 +499,8 @@ class AsyncMethods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `read_ms`: With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+
         """
         answered: shapes.SearchResult = await self.call(
             "search",
@@ -520,6 +523,7 @@ class AsyncMethods(ABC):
                 "archived": archived,
                 "limit": limit,
                 "cursor": cursor,
+                "readMs": read_ms,
             },
             timeout=timeout,
         )
@@ -2919,6 +2923,7 @@ class Methods(ABC):
         archived: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        read_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
@@ -2959,6 +2964,8 @@ class Methods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `read_ms`: With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+
         """
         answered: shapes.SearchResult = self.call(
             "search",
@@ -2981,6 +2988,7 @@ class Methods(ABC):
                 "archived": archived,
                 "limit": limit,
                 "cursor": cursor,
+                "readMs": read_ms,
             },
             timeout=timeout,
         )

@@ -3333,13 +3333,18 @@ class Navigation(_Navigation, total=False):
     """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
-class NearWords(TypedDict):
-    """A word that no entry has, and known words."""
-
+class _NearWords(TypedDict):
     word: str
     """The word of the question."""
     near: list[str]
     """Known words that differ from it by at most two letters, the nearest first; at most 3."""
+
+
+class NearWords(_NearWords, total=False):
+    """A word that no entry has, and known words."""
+
+    taken: str
+    """The one of `near` whose entries are hits in its place. Absent if none begins with the same letter."""
 
 
 class _NestedNode(TypedDict):
@@ -4259,6 +4264,7 @@ _SearchParamsOptions = TypedDict(
         "archived": "bool | None",
         "limit": "int | None",
         "cursor": "str | None",
+        "readMs": "int | None",
     },
     total=False,
 )
@@ -4302,6 +4308,8 @@ class SearchTotals(_SearchTotals, total=False):
 
     atLeast: bool
     """Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not."""
+    unread: int
+    """The number of sessions of which something was not read within `readMs`. Absent if there are none."""
 
 
 class SecretValue(TypedDict):

@@ -5,7 +5,8 @@ use crate::marked::MarkedText;
 use crate::message::WorkProgress;
 use crate::message::{BornSession, Kind, Row, RowStyle};
 use crate::message::{
-    Draft, End, Event, Filter, Hit, HitPage, Navigation, NewerBranch, Session, SessionRow, TreePage,
+    Draft, End, Event, Filter, Hit, HitPage, Navigation, NearWord, NewerBranch, Session,
+    SessionRow, TreePage,
 };
 use crate::{text, time};
 use serde_json::Value;
@@ -201,12 +202,14 @@ pub fn hit_page(found: client::SearchResult) -> HitPage {
             .did_you_mean
             .into_iter()
             .flatten()
-            .flat_map(|word| {
-                word.near
-                    .into_iter()
-                    .map(move |near| (word.word.clone(), near))
+            .flat_map(|one| {
+                let (word, taken) = (text::line(&one.word), one.taken);
+                one.near.into_iter().map(move |near| NearWord {
+                    word: word.clone(),
+                    is_taken: taken.as_ref() == Some(&near),
+                    near: text::line(&near),
+                })
             })
-            .map(|(word, near)| (text::line(&word), text::line(&near)))
             .collect(),
         next: found.next_cursor,
         hits: found.hits.into_iter().map(hit).collect(),

@@ -7,7 +7,9 @@ mod search;
 
 pub use comparison::{BranchMessage, Comparison, Gap, SHOWN_FILES, SHOWN_MESSAGES, Side};
 pub use row::{BornSession, Kind, Row, RowStyle};
-pub use search::{CompletionQuery, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery};
+pub use search::{
+    CompletionQuery, Hit, HitPage, NearWord, QueryCompletion, SearchMode, SearchQuery,
+};
 
 use crate::model::document::Document;
 use crate::model::picker::{PickerItem, PickerKind};

@@ -101,14 +101,22 @@ pub struct Hit {
     pub instead: Option<String>,
 }
 
+/// A word that occurs in no entry, and a similar word that occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearWord {
+    pub word: String,
+    pub near: String,
+    /// Whether the entries of `near` are hits in place of those of `word`.
+    pub is_taken: bool,
+}
+
 /// A page of hits, the best first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HitPage {
     pub hits: Vec<Hit>,
     /// For each session, the number of entries with words of the question that are not among the hits.
     pub more: Vec<(String, u64)>,
-    /// Words that occur in no entry, each with a similar word that occurs.
-    pub near: Vec<(String, String)>,
+    pub near: Vec<NearWord>,
     /// The number of hits on all pages.
     pub total: u64,
     /// The number of sessions that have hits.

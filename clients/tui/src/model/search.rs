@@ -7,7 +7,8 @@
 use super::input::Input;
 use crate::marked::MarkedText;
 use crate::message::{
-    CompletionQuery, Effect, Failure, Hit, HitPage, QueryCompletion, SearchMode, SearchQuery,
+    CompletionQuery, Effect, Failure, Hit, HitPage, NearWord, QueryCompletion, SearchMode,
+    SearchQuery,
 };
 use std::collections::HashMap;
 
@@ -24,8 +25,7 @@ pub struct SearchView {
     /// The id and the name of the only session that is searched; `None` if all sessions are searched.
     pub within: Option<(String, String)>,
     groups: Vec<HitGroup>,
-    /// Words that occur in no entry, each with a similar word that occurs.
-    near: Vec<(String, String)>,
+    near: Vec<NearWord>,
     /// The texts that can complete the word at the cursor of the query.
     pub completion: QueryCompletion,
     /// The cursor: an index into the lines that can be chosen.
@@ -73,8 +73,8 @@ struct HitGroup {
 /// A line of the list of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitLine<'a> {
-    /// A word that occurs in no entry, and a similar word that occurs. The line can be chosen.
-    Near(&'a str, &'a str),
+    /// A word that occurs in no entry, and a similar word. The line can be chosen.
+    Near(&'a NearWord),
     /// The session of the hits below: its name, and the number of these hits.
     Session(&'a str, usize),
     /// A hit. The line can be chosen.
@@ -132,7 +132,7 @@ impl SearchView {
     /// index among these lines.
     pub fn lines(&self) -> impl Iterator<Item = (Option<usize>, HitLine<'_>)> {
         let near = self.near.iter();
-        let near = near.map(|(word, near)| HitLine::Near(word, near));
+        let near = near.map(HitLine::Near);
         let groups = self.groups.iter().flat_map(|group| {
             let hits = group.hits.iter().flat_map(|hit| {
                 let left = hit.reason.is_some() || hit.instead.is_some();

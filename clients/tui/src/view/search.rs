@@ -38,9 +38,13 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     for (at, (place, line)) in lines.enumerate() {
         let selected = place == Some(search.cursor);
         let line = match line {
-            HitLine::Near(word, near) => {
-                let about = format!("No entry has “{word}”. Did you mean ");
-                choice_line(model, &about, near, selected, columns)
+            HitLine::Near(near) => {
+                let instead = match near.is_taken {
+                    true => "The hits are of",
+                    false => "Did you mean",
+                };
+                let about = format!("No entry has “{}”. {instead} ", near.word);
+                choice_line(model, &about, &near.near, selected, columns)
             }
             HitLine::Session(name, hits) => session_line(model, name, hits, columns),
             HitLine::Hit(hit) => hit_line(model, hit, selected, columns),

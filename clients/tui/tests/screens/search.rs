@@ -5,8 +5,8 @@ use crate::tree::tour;
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::Row;
 use treelined_tui::message::{
-    CompletionQuery, Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, QueryCompletion,
-    SearchMode, SearchQuery, Target,
+    CompletionQuery, Daemon, Effect, Failure, Filter, Hit, HitPage, NearWord, PagePosition,
+    QueryCompletion, SearchMode, SearchQuery, Target,
 };
 
 /// Makes a hit; `word` is marked in `text`.
@@ -330,7 +330,11 @@ fn answered(columns: u16, rows: u16) -> Screen {
     hits[1].instead = Some("Add the import.".into());
     let page = HitPage {
         more: vec![("tour".into(), 12)],
-        near: vec![("biuld".into(), "build".into())],
+        near: vec![NearWord {
+            word: "biuld".into(),
+            near: "build".into(),
+            is_taken: true,
+        }],
         at_least: true,
         ..page(hits)
     };

@@ -182,7 +182,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:42dc185835260c85bcd1925be0b31d2bbf47ea15c3bba817da7115568bff41ca';
+export const SCHEMA_HASH = 'sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688';
 
 /** Params and result by method. */
 export interface Methods {

@@ -6535,6 +6535,10 @@ export interface NearWords {
    * Known words that differ from it by at most two letters, the nearest first; at most 3.
    */
   near: string[];
+  /**
+   * The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+   */
+  taken?: string;
 }
 /**
  * The params of `notify_user`.
@@ -7249,6 +7253,10 @@ export interface SearchParams {
    * The `nextCursor` of the previous page. Default: the first page.
    */
   cursor?: string | null;
+  /**
+   * With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+   */
+  readMs?: number | null;
 }
 /**
  * The result of `search`.
@@ -7299,6 +7307,10 @@ export interface SearchTotals {
    * Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
    */
   atLeast?: boolean;
+  /**
+   * The number of sessions of which something was not read within `readMs`. Absent if there are none.
+   */
+  unread?: number;
 }
 /**
  * A file that could not be searched.

@@ -75,9 +75,12 @@ export async function search(
   try {
     const result = await connection.call('search', params(query), { signal });
     const { hits, more = [], didYouMean = [] } = result;
-    const near = didYouMean.map(
-      ({ word, near: words }) => `Nothing has “${word}”; did you mean ${words.join(', ')}?`,
-    );
+    const near = didYouMean.map(({ word, near: words, taken }) => {
+      const others = words.filter((known) => known !== taken);
+      const instead = taken === undefined ? [] : [`${taken} counts instead`];
+      const meant = others.length > 0 ? [`did you mean ${others.join(', ')}?`] : [];
+      return [`Nothing has “${word}”`, ...instead, ...meant].join('; ');
+    });
     const note = near.join(' ') || (hits.length === 0 && 'Nothing matches.');
     return { hits, more, completions, ...(note && { note }) };
   } catch (error) {

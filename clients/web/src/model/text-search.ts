@@ -28,6 +28,8 @@ export interface Hit {
 export interface NearWords {
   word: string;
   near: string[];
+  /** The one of `near` whose entries are hits in place of the word. */
+  taken?: string;
 }
 
 /** The range before the cursor that a completion replaces, in code points, and the possible texts. */

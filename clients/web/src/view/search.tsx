@@ -125,24 +125,29 @@ export function NearWords({ list }: { list: SessionList }) {
   const { near } = list.text;
   return (
     <>
-      {near.map(({ word, near }) => (
-        <p class="near" key={word}>
-          No entry has “{visible(word)}”. Did you mean{' '}
-          {near.map((known, at) => (
-            <>
-              {at > 0 && ', '}
-              <button
-                type="button"
-                class="link-button"
-                onClick={() => list.search(withWord(list.typed, word, known))}
-              >
-                {visible(known)}
-              </button>
-            </>
-          ))}
-          ?
-        </p>
-      ))}
+      {near.map(({ word, near, taken }) => {
+        const others = near.filter((known) => known !== taken);
+        return (
+          <p class="near" key={word}>
+            No entry has “{visible(word)}”.
+            {taken !== undefined && ` The hits are of “${visible(taken)}”.`}
+            {others.length > 0 && ' Did you mean '}
+            {others.map((known, at) => (
+              <>
+                {at > 0 && ', '}
+                <button
+                  type="button"
+                  class="link-button"
+                  onClick={() => list.search(withWord(list.typed, word, known))}
+                >
+                  {visible(known)}
+                </button>
+              </>
+            ))}
+            {others.length > 0 && '?'}
+          </p>
+        );
+      })}
     </>
   );
 }

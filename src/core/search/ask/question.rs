@@ -19,13 +19,15 @@ const MOST_WORDS: usize = 64;
 const PART_WEIGHT: f64 = 0.5;
 /// The weight of a whole identifier or path that has parts.
 const WHOLE_WEIGHT: f64 = 1.5;
+/// The weight of a known word that counts in place of a mistyped one.
+const TAKEN_WEIGHT: f64 = 0.7;
 /// The largest edit distance between a mistyped word and its correction.
 const MAX_DISTANCE: usize = 2;
 /// Words with fewer bytes are not corrected, since they are similar to too many others.
 const MIN_BYTES: usize = 4;
 
 /// A question: its words in order, and the terms to search for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Question {
     /// The word at each position, case-folded, with its English ending.
     words: Vec<String>,
@@ -96,6 +98,29 @@ impl Question {
         }))
     }
 
+    /// The question with known words in place of mistyped ones. Each of `taken` is the index of a term in
+    /// [`Question::terms`], and the word that counts in its place.
+    pub fn with_taken<'w>(&self, taken: impl IntoIterator<Item = (usize, &'w str)>) -> Self {
+        let (mut question, mut replaced) = (self.clone(), Vec::new());
+        for (number, word) in taken {
+            let (Some(old), Some(new)) = (self.terms.get(number), term_of(word)) else {
+                continue;
+            };
+            replaced.push(old.term);
+            let places = question.places.remove(&old.term).unwrap_or_default();
+            question.places.entry(new).or_default().extend(places);
+            if question.number(new).is_none() {
+                question.terms.push(QuestionTerm {
+                    term: new,
+                    weight: old.weight * TAKEN_WEIGHT,
+                    ..old.clone()
+                });
+            }
+        }
+        question.terms.retain(|one| !replaced.contains(&one.term));
+        question
+    }
+
     pub fn terms(&self) -> &[QuestionTerm] {
         &self.terms
     }
@@ -126,6 +151,13 @@ impl Question {
     }
 }
 
+/// The term of a plain word.
+fn term_of(word: &str) -> Option<Term> {
+    let mut term = None;
+    Tokenizer::default().each(word, |token| term = Some(token.term));
+    term
+}
+
 /// A word that was perhaps mistyped, to be compared with many known ones.
 #[derive(Debug, Clone, Copy)]
 pub struct MistypedWord<'w> {
@@ -151,6 +183,17 @@ impl<'w> MistypedWord<'w> {
         self.word.len() >= MIN_BYTES
             && self.word.len().abs_diff(len) <= self.most
             && (self.letters ^ letters).count_ones() as usize <= self.most * 2
+    }
+
+    /// Whether a known word begins with the same letter. Few people mistype the first letter of a word.
+    pub fn begins_as(&self, known: &str) -> bool {
+        self.word.chars().next() == known.chars().next()
+    }
+
+    /// Whether a known word has the same letters, as far as their set ([`letter`]) shows. Most mistyped words lack or
+    /// repeat a letter that they have elsewhere too, or have two in the wrong order.
+    pub fn has_letters_of(&self, known: &str) -> bool {
+        self.letters == letters(known)
     }
 
     /// Returns the edit distance to a known word: the number of letters to change, add, remove or swap. `None` if it is

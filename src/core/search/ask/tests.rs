@@ -219,6 +219,24 @@ fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
     assert!(recency(1000, 1000) > recency(0, 1 << 40) && recency(5, 0) < 1.06);
 }
 
+#[test]
+fn a_known_word_takes_the_place_of_a_mistyped_one() {
+    let question = Question::parse("the shceduler queue").unwrap().unwrap();
+    let taken = question.with_taken([(0, "scheduler")]);
+    let right = Question::parse("the scheduler queue").unwrap().unwrap();
+    let term = |question: &Question, number: usize| question.terms()[number].term;
+    assert_eq!(term(&taken, 1), term(&right, 0));
+    assert_eq!(term(&taken, 0), term(&right, 1));
+    assert!(taken.terms()[1].weight < right.terms()[0].weight);
+    assert_eq!(taken.places(term(&right, 0)), [1]);
+    // A word that the question has already keeps its weight.
+    let both = Question::parse("schedulers shceduler").unwrap().unwrap();
+    let both = both.with_taken([(1, "scheduler")]);
+    assert_eq!(both.terms().len(), 1);
+    assert_eq!(both.places(term(&both, 0)), [0, 1]);
+    assert!((both.terms()[0].weight - 1.0).abs() < f64::EPSILON);
+}
+
 fn near_words(wrong: &str, known: &str) -> Option<usize> {
     MistypedWord::new(wrong).distance(known)
 }

@@ -194,8 +194,13 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         text: String::new(),
         ..everything
     };
+    let read_time = params.read_ms.map(Duration::from_millis);
     let filters = request(params, Some(said), Mode::Words)?;
-    Ok(Wanted::Answer(Arc::new(AskRequest { question, filters })))
+    Ok(Wanted::Answer(Arc::new(AskRequest {
+        question,
+        filters: Arc::new(filters),
+        read_time,
+    })))
 }
 
 fn not_ranked() -> Error {
@@ -395,6 +400,7 @@ fn ranked_page(
             .map(|near| wire::NearWords {
                 word: near.word.clone(),
                 near: near.near.clone(),
+                taken: near.taken.clone(),
             })
             .collect(),
         hits: page,
@@ -410,6 +416,7 @@ fn wire_totals(totals: Totals) -> wire::SearchTotals {
         entries: totals.entries,
         scanned_bytes: totals.scanned_bytes,
         at_least: totals.are_least,
+        unread: Some(totals.unread).filter(|unread| *unread > 0),
     }
 }
 

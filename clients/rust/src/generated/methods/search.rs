@@ -35,6 +35,7 @@ impl Client {
             archived: None,
             limit: None,
             cursor: None,
+            read_ms: None,
         };
         self.call("search", params)
     }

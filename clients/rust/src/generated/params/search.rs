@@ -91,4 +91,7 @@ pub struct SearchParams {
     /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ms: Option<u64>,
 }

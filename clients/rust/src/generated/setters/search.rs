@@ -109,6 +109,12 @@ impl<R> Call<SearchParams, R> {
         self.params.cursor = Some(cursor.into());
         self
     }
+
+    /// With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+    pub fn read_ms(mut self, read_ms: u64) -> Self {
+        self.params.read_ms = Some(read_ms);
+        self
+    }
 }
 
 impl<R> Call<CompleteQueryParams, R> {

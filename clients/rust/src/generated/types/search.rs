@@ -58,6 +58,9 @@ pub struct NearWords {
     pub word: String,
     /// Known words that differ from it by at most two letters, the nearest first; at most 3.
     pub near: Vec<String>,
+    /// The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
 }
 
 /// A text that may stand in a query.
@@ -122,6 +125,9 @@ pub struct SearchTotals {
     /// Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<bool>,
+    /// The number of sessions of which something was not read within `readMs`. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<u64>,
 }
 
 /// A session that could not be read.

@@ -72,8 +72,8 @@ impl Model {
     /// Opens the hit at the cursor, shows more hits of its session, or uses a similar word.
     pub(super) fn accept_line(&mut self) -> Vec<Effect> {
         match self.search.chosen() {
-            Some(HitLine::Near(word, near)) => {
-                let (word, near) = (word.to_owned(), near.to_owned());
+            Some(HitLine::Near(near)) => {
+                let (word, near) = (near.word.clone(), near.near.clone());
                 self.search.take_near(&word, &near)
             }
             Some(HitLine::More(id, name, _)) => {
