@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{
     Client, Entry, Error, ErrorKind, FamilyRow, ListSessionsResult, NearWords, OpenMode, SearchHit,
@@ -325,10 +326,12 @@ impl History {
         Ok(call.await?.hits)
     }
 
-    /// The best entries for a question in sessions of a directory and those below it.
-    pub async fn best(&self, question: &str, cwd: &str) -> Result<Vec<SearchHit>> {
+    /// The best entries for a question in sessions of a directory and those below it. Sessions that the index lacks are
+    /// read as long as there is time.
+    pub async fn best(&self, question: &str, cwd: &str, read: Duration) -> Result<Vec<SearchHit>> {
+        let read = u64::try_from(read.as_millis()).unwrap_or(u64::MAX);
         let call = self.client.search(question).mode(SessionSearchMode::Ask);
-        Ok(call.cwd(cwd).limit(HITS).await?.hits)
+        Ok(call.cwd(cwd).limit(HITS).read_ms(read).await?.hits)
     }
 
     /// The sessions that are in scope now. Archived sessions are included: they are hidden, not lost.

@@ -22,7 +22,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use treelined_client::DaemonArgs;
+use tokio::time::{Instant, timeout, timeout_at};
+use treelined_client::{Client, DaemonArgs};
 use treelined_redact::{KnownValues, Redactor, secret_variables};
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
@@ -89,6 +90,7 @@ fn run(args: Args) -> anyhow::Result<()> {
 
 async fn recall(args: Args) -> anyhow::Result<()> {
     let within = Duration::from_secs(args.within);
+    let ends = Instant::now() + within;
     // An agent may keep stdin open. The end of the program does not wait for this thread.
     let (read, hook) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || drop(read.send(Hook::read())));
@@ -96,30 +98,45 @@ async fn recall(args: Args) -> anyhow::Result<()> {
         let Some(hook) = hook.await? else {
             return Ok(());
         };
-        let history = history(args, hook.directory()).await?;
-        let answered = hook.answer(&history).await;
+        let running = running(&args.daemon, within / 4).await;
+        let history = history(args, hook.directory(), running).await?;
+        let answered = hook.answer(&history, ends).await;
         history.end().await?;
         answered.map_err(|failure| anyhow::anyhow!("{failure}"))
     };
-    tokio::time::timeout(within, answer).await?
+    timeout_at(ends, answer).await?
+}
+
+/// A connection to the shared daemon, if one runs: it has the index in memory.
+async fn running(daemon: &DaemonArgs, within: Duration) -> Option<Client> {
+    // With --shared the daemon is started, and stays for the next hook.
+    let builder = match daemon.shared {
+        true => return None,
+        false => daemon.builder().arg("connect"),
+    };
+    let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    timeout(within, builder.spawn()).await.ok()?.ok()
 }
 
 async fn serve(args: Args) -> anyhow::Result<()> {
     let cwd = std::env::current_dir().context("find the working directory")?;
     let allows_notes = args.allow_notes;
-    let history = history(args, cwd).await?;
+    let history = history(args, cwd, None).await?;
     server::serve(history, allows_notes).await
 }
 
-/// The sessions of a directory, or of all.
-async fn history(args: Args, cwd: PathBuf) -> anyhow::Result<History> {
+/// The sessions of a directory, or of all. They are those of `running`, if it is a connection.
+async fn history(args: Args, cwd: PathBuf, running: Option<Client>) -> anyhow::Result<History> {
     let cwd = cwd.canonicalize().context("find the working directory")?;
     let builder = args.daemon.builder();
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let mut values = KnownValues::new(b"of the server");
     values.add_values(secret_variables(std::env::vars_os(), &[]));
     let redactor = Redactor::new(!args.show_secrets, None)?.with_values(values);
-    let client = builder.spawn().await?;
+    let client = match running {
+        Some(client) => client,
+        None => builder.spawn().await?,
+    };
     let scope = Scope::new((!args.all).then_some(cwd));
     Ok(History::new(client, scope, args.session, redactor))
 }

@@ -15,6 +15,7 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use tokio::time::Instant;
 use treelined_client::SearchHit;
 
 /// The most bytes of an input. A longer input is not read.
@@ -58,11 +59,11 @@ impl Hook {
         PathBuf::from(&self.0.cwd)
     }
 
-    /// Writes the answer to the agent, if there is something to recall.
-    pub async fn answer(&self, history: &History) -> Result<()> {
+    /// Writes the answer to the agent, if there is something to recall. At `ends` the agent waits no longer.
+    pub async fn answer(&self, history: &History, ends: Instant) -> Result<()> {
         let text = match self.0.event() {
             Some(Event::Start) => at_start(history, &self.0).await?,
-            Some(Event::Failure(words)) => after_failure(history, &self.0, &words).await?,
+            Some(Event::Failure(words)) => after_failure(history, &self.0, &words, ends).await?,
             None => None,
         };
         if let Some(text) = text {
@@ -107,9 +108,12 @@ async fn after_failure(
     history: &History,
     input: &HookInput,
     words: &str,
+    ends: Instant,
 ) -> Result<Option<String>> {
     let mut own = OwnSessions::list(history, &input.session_id).await?;
-    let mut hits = history.best(words, &input.cwd).await?;
+    // The other half is for what follows.
+    let read = ends.saturating_duration_since(Instant::now()) / 2;
+    let mut hits = history.best(words, &input.cwd, read).await?;
     hits.retain(|hit| marked(hit).len() >= FEWEST_WORDS);
     let hits = own_hits(history, &mut own, hits).await;
     let mut recalled = Recalled::begin("since a command failed");

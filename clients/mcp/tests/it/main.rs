@@ -31,7 +31,7 @@ struct Folders {
 impl Folders {
     fn new() -> Folders {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["work/below", "elsewhere", "sessions"] {
+        for folder in ["work/below", "elsewhere", "sessions", "run"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         Folders { root }
