@@ -221,16 +221,22 @@ fn without_always_a_fork_is_synced_after_the_answer() {
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);
-        shim.act("sync pause 1500\n");
-        let began = Instant::now();
-        let made = d.ok("fork_session", at_the_tip());
-        assert!(began.elapsed() < Duration::from_millis(1400), "{policy}");
-        assert_eq!(made["durability"], policy);
-        let fork = made["session"]["sessionId"].clone();
-        // Closing the session waits for the sync. So does the end of the process.
-        d.ok("close_session", json!({"sessionId": fork}));
-        assert!(began.elapsed() >= Duration::from_millis(1500), "{policy}");
-        shim.is_done();
+        // On a busy machine an answer can take longer than the shorter pauses.
+        let came_before = [1500, 6000, 24_000].into_iter().any(|pause| {
+            let pause = Duration::from_millis(pause);
+            shim.act(&format!("sync pause {}\n", pause.as_millis()));
+            let began = Instant::now();
+            let made = d.ok("fork_session", at_the_tip());
+            let came_before = began.elapsed() < pause;
+            assert_eq!(made["durability"], policy);
+            let fork = made["session"]["sessionId"].clone();
+            // Closing the session waits for the sync. So does the end of the process.
+            d.ok("close_session", json!({"sessionId": fork}));
+            assert!(began.elapsed() >= pause, "{policy}");
+            shim.is_done();
+            came_before
+        });
+        assert!(came_before, "{policy}");
     }
 }
 
