@@ -460,6 +460,8 @@ fn scores_are_those_of_the_plain_formulas() {
             cache: None,
             cancel: &Cancel::new(),
             reads_all: false,
+            until: None,
+            read: &HashMap::new(),
             found: segments.look_up(&request.terms(), &[], &files),
             segments: &segments,
         };
