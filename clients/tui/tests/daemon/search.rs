@@ -3,8 +3,8 @@
 use super::{Answer, Effect, Entry, Fixture, chain};
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{
-    CompletionQuery, Failure, Filter, Folds, Hit, HitPage, PagePosition, SearchMode, SearchQuery,
-    TreeQuery,
+    CompletionQuery, Failure, Filter, Folds, Hit, HitPage, NearWord, PagePosition, SearchMode,
+    SearchQuery, TreeQuery,
 };
 
 fn search(generation: u64, query: &str) -> Effect {
@@ -187,7 +187,12 @@ async fn a_question_is_answered_and_its_words_are_completed() {
     let (_, result) = fixture.found(1).await;
     let page = result.unwrap();
     assert_eq!(page.hits[0].session_id, "s1");
-    assert_eq!(page.near, [("biuld".to_owned(), "build".to_owned())]);
+    let near = NearWord {
+        word: "biuld".to_owned(),
+        near: "build".to_owned(),
+        is_taken: true,
+    };
+    assert_eq!(page.near, [near]);
     for (mode, query) in [
         (SearchMode::Literal, "cache is"),
         (SearchMode::Regex, "ca.he i"),
