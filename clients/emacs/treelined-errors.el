@@ -70,7 +70,7 @@
     ("logConflict" . "others write to the session; try again in a moment")
     ("logForeign" . "find the program that writes to the log of the session")
     ("logDiverged" . "fork the session, and pull the log into a new file")
-    ("logRewound" . "keep the file, and ask who runs the servers of the log")
+    ("logRewound" . "keep the file, ask who runs the servers, then `treelined push' fills the log")
     ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
     ("logDenied" . "correct the credentials or certificates of the log")
     ("payloadTooLarge" . "the log takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")

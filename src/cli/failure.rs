@@ -214,8 +214,8 @@ remedies! {
     LogUnavailable FAILED "check the network, or run the command again in a moment; `treelined doctor --cluster` looks at the servers";
     LogConflict FAILED "run the command again: others write to the session at this time";
     LogForeign FAILED "find the program that writes to the session's subject, and take its permission; a fork of the session goes on; nothing was changed here";
-    LogDiverged FAILED "move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
-    LogRewound FAILED "ask who runs the servers whether they are to stay as they are; without the `.replica` beside the file, a push fills it again; nothing was changed";
+    LogDiverged FAILED "publish what only the file has, as a branch, with `treelined push --branch`; or move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
+    LogRewound FAILED "ask who runs the servers whether they are to stay as they are; then `treelined push` fills the stream again from the file; nothing was changed";
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream or missing tables";
     LogDenied FAILED "correct the password, `credentials`, `ca` or `certificate` of [team], or ask for the permission that the message names";
     PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";

@@ -4,6 +4,7 @@ use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::listed::ListedRow;
 use super::migrate;
 use super::options::Options;
+use super::push_totals::PushTotals;
 use super::screen::{Screen, Style};
 use super::session_choice::{ChoiceProblem, SessionQuery, choose};
 use super::team::{self, Descriptions};
@@ -27,6 +28,7 @@ use treelined_fleet::engine::Engine;
 use treelined_fleet::engines;
 use treelined_fleet::files::SessionFiles;
 use treelined_fleet::replicated::ReplicatedFile;
+use treelined_fleet::replicated::branch::push_branch;
 use treelined_fleet::team::TeamRows;
 use treelined_fleet::transfer::{self, Transfer};
 
@@ -35,6 +37,9 @@ use treelined_fleet::transfer::{self, Transfer};
 Examples:
   treelined push --all                            all sessions of this machine, with [team]
   treelined push SESSION --log nats://10.0.0.1    one session
+  treelined push SESSION --branch                 also where others went on
+
+What the servers have lost, a push gives back to them.
 
 A push that is cut off is continued by the next one.")]
 pub(crate) struct PushArgs {
@@ -45,6 +50,9 @@ pub(crate) struct PushArgs {
     /// All sessions of the session directory
     #[arg(long, conflicts_with = "sessions")]
     all: bool,
+    /// Where file and stream both went on, publish what only the file has, as a branch
+    #[arg(long)]
+    branch: bool,
     /// Print a line of JSON for each session
     #[arg(long)]
     json: bool,
@@ -99,8 +107,8 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
             .collect(),
         false => given_files(options, &args.sessions)?,
     };
-    let log = &*engines::open(&servers(&config)?, None)?;
-    let mut descriptions = Descriptions::of(log);
+    let log = &engines::open(&servers(&config)?, None)?;
+    let mut descriptions = Descriptions::of(&**log);
     let mut report = Report::new(
         "pushed",
         "the stream has more; `treelined pull` brings it",
@@ -114,7 +122,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
             break;
         }
         let path = at.path().display().to_string();
-        let pushed = push_file(options, &store, log, at.clone());
+        let pushed = push_file(options, &store, (log, args.branch), at.clone());
         match pushed {
             Ok((session, done)) => {
                 descriptions.add(&at, &done);
@@ -124,6 +132,10 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         }
     }
     descriptions.end()?;
+    if args.all {
+        report.show_totals()?;
+        team::note_missing(&**log)?;
+    }
     report.end()
 }
 
@@ -143,7 +155,7 @@ fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Loc
 fn push_file(
     options: &Options,
     store: &Store,
-    log: &dyn Engine,
+    (log, may_branch): (&Arc<dyn Engine>, bool),
     at: Location,
 ) -> Result<(String, Transfer)> {
     let header = listing::header(&at);
@@ -157,7 +169,10 @@ fn push_file(
         migrate::quietly(options, &at).map_err(failed)?;
     }
     let (files, session) = SessionFiles::with_file(store, at)?;
-    let done = transfer::push(&files, log, &session)?;
+    let done = match may_branch {
+        true => push_branch(&files, &(Arc::clone(log) as Arc<dyn LogBackend>), &session)?,
+        false => transfer::push(&files, &**log, &session)?,
+    };
     Ok((session, done))
 }
 
@@ -297,6 +312,7 @@ struct Report {
     failed: u64,
     /// The number of failures because there is no such session.
     missing: u64,
+    totals: PushTotals,
     /// Whether the servers have stopped answering. Then no more sessions are tried, since each would wait for the
     /// servers.
     has_lost_servers: bool,
@@ -312,6 +328,7 @@ impl Report {
             skips_deleted: false,
             failed: 0,
             missing: 0,
+            totals: PushTotals::default(),
             has_lost_servers: false,
         }
     }
@@ -332,7 +349,16 @@ impl Report {
         }
     }
 
+    /// Shows how many sessions fared how, to a person.
+    fn show_totals(&mut self) -> io::Result<()> {
+        match self.json {
+            true => Ok(()),
+            false => writeln!(self.screen, "{}", self.totals),
+        }
+    }
+
     fn skip(&mut self, session: &str) -> io::Result<()> {
+        self.totals.deleted += 1;
         if self.json {
             let line = json!({ "session": session, "skipped": "deleted" });
             writeln!(self.screen, "{line}")?;
@@ -352,6 +378,7 @@ impl Report {
         {
             return self.skip(session);
         }
+        self.totals.add(&outcome);
         self.failed += u64::from(outcome.is_err());
         let is_missing = |error: &Error| error.kind == Kind::SessionNotFound;
         self.missing += u64::from(outcome.as_ref().is_err_and(is_missing));
@@ -362,6 +389,7 @@ impl Report {
                 Ok(done) => json!({
                     "sessionId": session, "lines": done.lines, "bytes": done.bytes, "hash": done.hash,
                     "sequence": done.sequence, "behind": done.is_behind,
+                    "refilled": done.is_refilled, "branch": done.is_branch,
                 }),
                 Err(error) => json!({
                     "session": session,
@@ -376,13 +404,16 @@ impl Report {
             Ok(done) => {
                 let lines = count(done.lines, "line", "lines");
                 let bytes = count(done.bytes, "byte", "bytes");
-                let behind = match done.is_behind {
-                    true => format!("; {}", self.behind),
-                    false => String::new(),
-                };
+                let notes = [
+                    (done.is_refilled, "the stream had lost lines of it"),
+                    (done.is_branch, "they are a branch, since others went on"),
+                    (done.is_behind, self.behind),
+                ];
+                let notes = notes.iter().filter(|(is_so, _)| *is_so);
+                let notes: String = notes.map(|(_, note)| format!("; {note}")).collect();
                 writeln!(
                     self.screen,
-                    "{shown}: {lines}, {bytes} {}{behind}",
+                    "{shown}: {lines}, {bytes} {}{notes}",
                     self.action
                 )?;
             }

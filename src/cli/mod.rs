@@ -77,6 +77,8 @@ mod position;
 mod pretty;
 mod progress;
 mod purge;
+#[cfg(feature = "team")]
+mod push_totals;
 mod remove;
 mod restore;
 mod runtime;

@@ -67,6 +67,35 @@ pub(super) fn note(error: &Error) -> io::Result<()> {
     )
 }
 
+/// The most sessions that a note names.
+const MOST_NAMED: usize = 20;
+
+/// Reports on stderr the sessions that the list of the team has, and the stream has lost.
+pub(super) fn note_missing(log: &dyn Engine) -> io::Result<()> {
+    let missing = match TeamRows::of(log).list() {
+        Ok(list) => list.missing,
+        Err(error) => return note(&error),
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let sessions = count(missing.len() as u64, "session", "sessions");
+    let mut out = io::stderr();
+    writeln!(
+        out,
+        "note: the stream has lost {sessions} that no machine has pushed since: run `treelined push --all` where they are"
+    )?;
+    for row in missing.iter().take(MOST_NAMED) {
+        let name = row.name.as_deref().unwrap_or_default();
+        let [id, name, host] = [&*row.session_id, name, &row.host].map(terminal::line);
+        writeln!(out, "  {id}  {name}  on {host}")?;
+    }
+    match missing.len().checked_sub(MOST_NAMED) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(out, "  and {more} more"),
+    }
+}
+
 /// Prints the deleted sessions of the stream, or the others. If the list of the team cannot be read, only
 /// their ids are printed.
 pub(super) fn list(

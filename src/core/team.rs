@@ -52,6 +52,8 @@ pub struct TeamList {
     /// The session with the latest activity first. Sessions without a description are at the end, sorted by id.
     pub sessions: Vec<TeamSession>,
     by_id: HashMap<String, usize>,
+    /// Sessions that the stream had before it was made anew, and that no machine has pushed since. Sorted by id.
+    pub missing: Vec<TeamRow>,
     /// Why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
 }
@@ -78,6 +80,7 @@ impl TeamList {
             stream,
             sessions,
             by_id,
+            missing: Vec::new(),
             incomplete: None,
         }
     }

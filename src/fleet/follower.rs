@@ -24,6 +24,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_secs(2);
 /// How often an open session that is deleted is looked for in its log.
 const RETURN: Duration = Duration::from_secs(5);
+/// How often a session of which the log has lost lines is compared with it from the start.
+const REFILL: Duration = Duration::from_secs(10);
 
 /// The follower of one session, until it is dropped.
 pub(super) struct Follower(Arc<Mutex<FollowerTask>>);
@@ -98,15 +100,20 @@ async fn copy_on(
                 RETURN
             }
             _ => {
+                let mut pause = PAUSE;
                 if let Err(error) = copy_while_connected(&*log, &session, &file, &news).await {
-                    if error.kind == Kind::SessionDeleted {
-                        trashed = discarded(&connector, &file, &news).await;
+                    match error.kind {
+                        Kind::SessionDeleted => {
+                            trashed = discarded(&connector, &file, &news).await;
+                        }
+                        Kind::LogRewound => pause = REFILL,
+                        _ => {}
                     }
                     if trashed.is_none() {
                         tracing::info!(session, %error, "a session is followed again later");
                     }
                 }
-                PAUSE
+                pause
             }
         };
         drop((log, file));

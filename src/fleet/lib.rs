@@ -11,7 +11,7 @@
 //! `nats_engine` is the other: `stream` is the place of a stream, `publish` an append to it, `messages` a read, `hints` a
 //! read of what arrives, and `objects` keeps lines that are larger than a message. `subject` names a session in a stream,
 //! `connection` reaches the servers with deadlines, and `limits` judges a stream. `replica` is how far a file and a log
-//! are known to be equal; `transfer` compares and copies, and `replicated` keeps them equal while the session is open,
+//! are known to be equal; `comparison` finds out anew, `transfer` copies, and `replicated` keeps them equal while the session is open,
 //! with what a `follower` reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted
 //! session, `trash` the life of its file, and `describe` reads what others see of it. `team` is the list of sessions as
 //! all machines see it.
@@ -41,6 +41,8 @@ mod attempts;
 pub mod backend;
 #[cfg(any(feature = "team", test))]
 pub(crate) mod closing;
+#[cfg(any(feature = "team", test))]
+mod comparison;
 #[cfg(feature = "nats")]
 mod connection;
 #[cfg(feature = "team")]

@@ -70,21 +70,27 @@ impl ReplicaRecord {
         })
     }
 
-    /// Fails if the record is of another log.
+    /// Fails if the record is of another log, or of one that was made anew since then.
     pub(super) fn check(&self, log: &LogIdentity) -> Result<()> {
-        if self.stream != log.stream || self.subject != log.subject {
-            let why = format!(
-                "the file is a replica of {} in the stream {:?}, not of {} in {:?}",
-                self.subject, self.stream, log.subject, log.stream
-            );
-            return Err(Error::new(Kind::LogDiverged, why));
-        }
+        self.check_name(log)?;
         if self.stream_created != log.created {
             let why = format!(
                 "the stream {:?} was created at {}, the replica is of one created at {}: it was made anew, or these are other servers",
                 log.stream, log.created, self.stream_created
             );
             return Err(Error::new(Kind::LogRewound, why));
+        }
+        Ok(())
+    }
+
+    /// Fails if the record is of a log with another name.
+    pub(super) fn check_name(&self, log: &LogIdentity) -> Result<()> {
+        if self.stream != log.stream || self.subject != log.subject {
+            let why = format!(
+                "the file is a replica of {} in the stream {:?}, not of {} in {:?}",
+                self.subject, self.stream, log.subject, log.stream
+            );
+            return Err(Error::new(Kind::LogDiverged, why));
         }
         Ok(())
     }

@@ -130,7 +130,7 @@ fn two_sides_that_went_on_apart_are_left_alone() {
 
 /// The record of the file is the only witness that the log had more.
 #[test]
-fn a_log_that_lost_messages_is_reported_and_not_filled_again() {
+fn a_log_that_lost_messages_is_reported_by_a_pull_and_filled_again_by_a_push() {
     let pair = Pair::new();
     let (file, log) = pair.sides();
     write(&file, &[header(), line(1)].concat());
@@ -139,9 +139,48 @@ fn a_log_that_lost_messages_is_reported_and_not_filled_again() {
     push(&file, &log, ID).unwrap();
     let shorter = [header(), line(1)].concat();
     fs::write(path(&log), &shorter).unwrap();
-    assert_eq!(kind(push(&file, &log, ID)), Kind::LogRewound);
     assert_eq!(kind(pull(&file, &log, ID)), Kind::LogRewound);
     assert_eq!(text(&log), shorter);
+    let pushed = push(&file, &log, ID).unwrap();
+    assert_eq!((pushed.lines, pushed.is_refilled), (1, true));
+    assert_eq!(text(&log), text(&file));
+    let again = push(&file, &log, ID).unwrap();
+    assert_eq!((again.lines, again.is_refilled), (0, false));
+}
+
+/// A push would have no place for the lines of the file.
+#[test]
+fn a_log_that_lost_messages_and_got_others_is_left_alone() {
+    let pair = Pair::new();
+    let (file, log) = pair.sides();
+    write(&file, &[header(), line(1), line(2)].concat());
+    push(&file, &log, ID).unwrap();
+    let other = [header(), line(1), line(3)].concat();
+    fs::write(path(&log), &other).unwrap();
+    assert_eq!(kind(pull(&file, &log, ID)), Kind::LogRewound);
+    assert_eq!(kind(push(&file, &log, ID)), Kind::LogDiverged);
+    assert_eq!(text(&log), other);
+}
+
+/// Other machines have filled a log that was made anew: nothing is lost.
+#[test]
+fn a_log_that_was_made_anew_and_has_all_again_is_gone_on_with() {
+    let pair = Pair::new();
+    let (file, log) = pair.sides();
+    write(&file, &[header(), line(1), line(2)].concat());
+    push(&file, &log, ID).unwrap();
+    let record = PathBuf::from(format!("{}.replica", path(&file).display()));
+    let before = fs::read_to_string(&record).unwrap();
+    let of_old = before.replace("\"streamCreated\":\"\"", "\"streamCreated\":\"earlier\"");
+    assert_ne!(before, of_old);
+    fs::write(&record, &of_old).unwrap();
+    write(&log, &line(3));
+    assert_eq!(pull(&file, &log, ID).unwrap().lines, 1);
+    assert_eq!(text(&file), text(&log));
+    // One line less than the file has from the old one.
+    fs::write(&record, of_old).unwrap();
+    fs::write(path(&log), [header(), line(1)].concat()).unwrap();
+    assert_eq!(kind(pull(&file, &log, ID)), Kind::LogRewound);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use super::attempts::{ROUNDS, conflict};
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
 use super::closing;
+use super::comparison::{Agreement, Comparison, Relation, Tail, compare, compare_with_lost};
 use super::files::{self, SessionFiles};
 use super::replica::{self, ReplicaRecord};
 use sha2::{Digest, Sha256};
@@ -30,105 +31,29 @@ pub struct Transfer {
     pub sequence: u64,
     /// Whether the target has lines that the source has not.
     pub is_behind: bool,
+    /// Whether the log had lost lines that the file has from it, and got them back.
+    pub is_refilled: bool,
+    /// Whether both had gone on, and the lines of the file are a branch now.
+    pub is_branch: bool,
 }
 
-/// The bytes of a file behind its last line break: a line in flight, or the start of one that a crash cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
-    Ignored,
-    Compared,
-}
-
-/// How a file and a log relate. Both are equal up to `at`.
-pub(super) struct Comparison {
-    pub(super) at: Agreement,
-    pub(super) relation: Relation,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Equal,
-    FileAhead,
-    /// The file already has this many bytes of the next part of the log.
-    LogAhead {
-        partial: usize,
-    },
-    /// Both have lines that the other has not. The file has this many bytes of the next part of the log.
-    Diverged {
-        partial: usize,
-    },
-}
-
-/// The end of the last part of a log up to which a file is equal.
-#[derive(Debug, Clone)]
-pub(super) struct Agreement {
-    pub(super) position: Position,
-    /// Bytes of the file.
-    pub(super) offset: u64,
-    /// The end of the part before the one with the last lines.
-    previous: Position,
-    /// The lines of the last part that has some.
-    pub(super) last: Vec<u8>,
-}
-
-impl Agreement {
-    pub(super) const START: Self = Self {
-        position: Position::START,
-        offset: 0,
-        previous: Position::START,
-        last: Vec::new(),
-    };
-
-    pub(super) fn advance(&mut self, end: Position, lines: &[u8]) {
-        let before = std::mem::replace(&mut self.position, end);
-        // A foreign message moves the position alone.
-        if lines.is_empty() {
-            return;
-        }
-        self.previous = before;
-        self.offset += lines.len() as u64;
-        self.last.clear();
-        self.last.extend_from_slice(lines);
-    }
-
-    /// The record for the file; `None` if nothing is equal.
-    pub(super) fn record(&self, log: &LogIdentity) -> Option<ReplicaRecord> {
-        (self.position != Position::START).then(|| ReplicaRecord {
-            stream: log.stream.clone(),
-            stream_created: log.created.clone(),
-            subject: log.subject.clone(),
-            sequence: self.position.0,
-            offset: self.offset,
-            hash: replica::hash(&self.last),
-            previous: self.previous.0,
-            length: self.last.len() as u64,
-            is_closed: log.is_closed_by(&self.last),
-            lost: 0,
-        })
-    }
-
-    fn save(&self, log: &LogIdentity, at: &Location) -> Result<()> {
-        match self.record(log) {
-            Some(record) if ReplicaRecord::load(at)?.as_ref() != Some(&record) => record.save(at),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Copies what the file of a session has more than the log into the log. Fails with `sessionDeleted` if the log is
-/// closed.
+/// Copies what the file of a session has more than the log into the log, also what the log has lost. Fails with
+/// `sessionDeleted` if the log is closed.
 pub fn push(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
-    let Some(at) = files.find(session)? else {
-        let why = format!("there is no session {session:?} in the session directory");
-        return Err(Error::new(Kind::SessionNotFound, why));
-    };
+    let at = found(files, session)?;
     let identity = log.identity(session)?;
     let mut began = None;
+    let mut is_refilled = false;
     for _ in 0..ROUNDS {
+        let record = ReplicaRecord::load(&at)?;
+        let place = (&at, Tail::Ignored);
+        let (compared, lost) = compare_with_lost(log, session, place, &identity, record.as_ref())?;
+        is_refilled |= lost.is_some();
         let Comparison {
             at: mut agreed,
             relation,
-        } = compare_saved(log, session, &at, &identity, Tail::Ignored)?;
+            ..
+        } = compared;
         check_open(log, &identity, &agreed, relation)?;
         let start = began.get_or_insert_with(|| agreed.clone()).clone();
         let is_done = match relation {
@@ -138,11 +63,22 @@ pub fn push(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Re
         };
         agreed.save(&identity, &at)?;
         if is_done {
-            let is_behind = matches!(relation, Relation::LogAhead { .. });
-            return verified(log, session, &at, (&start, 0, &agreed), is_behind);
+            let pushed = verified(log, session, &at, (&start, 0, &agreed))?;
+            return Ok(Transfer {
+                is_behind: matches!(relation, Relation::LogAhead { .. }),
+                is_refilled,
+                ..pushed
+            });
         }
     }
     Err(conflict(session))
+}
+
+pub(super) fn found(files: &SessionFiles<'_>, session: &str) -> Result<Location> {
+    files.find(session)?.ok_or_else(|| {
+        let why = format!("there is no session {session:?} in the session directory");
+        Error::new(Kind::SessionNotFound, why)
+    })
 }
 
 /// Fails with `sessionDeleted` if the log that was compared is closed. Two histories under one id are not judged.
@@ -252,11 +188,13 @@ pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Re
             None => Comparison {
                 at: Agreement::START,
                 relation: Relation::LogAhead { partial: 0 },
+                is_refilled: false,
             },
         };
         let Comparison {
             at: mut agreed,
             relation,
+            ..
         } = compared;
         check_open(log, &identity, &agreed, relation)?;
         let present = match relation {
@@ -283,8 +221,11 @@ pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Re
         };
         agreed.save(&identity, &at)?;
         if is_done {
-            let is_behind = relation == Relation::FileAhead;
-            return verified(log, session, &at, (&start, present, &agreed), is_behind);
+            let pulled = verified(log, session, &at, (&start, present, &agreed))?;
+            return Ok(Transfer {
+                is_behind: relation == Relation::FileAhead,
+                ..pulled
+            });
         }
     }
     Err(conflict(session))
@@ -356,7 +297,7 @@ fn write_parts(
 }
 
 /// Compares a file with a log, from the record beside it on.
-fn compare_saved(
+pub(super) fn compare_saved(
     log: &dyn LogBackend,
     session: &str,
     at: &Location,
@@ -365,78 +306,6 @@ fn compare_saved(
 ) -> Result<Comparison> {
     let record = ReplicaRecord::load(at)?;
     compare(log, session, (at, tail), identity, record.as_ref())
-}
-
-/// Compares a file with a log, from its record on; from the start if the file lacks the bytes of the record, as after a
-/// crash that lost its end.
-pub(super) fn compare(
-    log: &dyn LogBackend,
-    session: &str,
-    (at, tail): (&Location, Tail),
-    identity: &LogIdentity,
-    record: Option<&ReplicaRecord>,
-) -> Result<Comparison> {
-    let mut agreed = Agreement::START;
-    if let Some(record) = record {
-        record.check(identity)?;
-    }
-    let intact = match record {
-        Some(record) if record.is_intact(at)? => Some(record),
-        _ => None,
-    };
-    if let Some(record) = intact {
-        agreed.position = record.previous();
-        agreed.offset = record.offset - record.length;
-    }
-    let mut local = FileBytes {
-        parts: Box::new(match tail {
-            Tail::Ignored => files::parts(at, agreed.offset)?,
-            Tail::Compared => files::parts_and_tail(at, agreed.offset)?,
-        }),
-        unmatched: Vec::new(),
-        at: 0,
-    };
-    let mut parts = log.read(session, agreed.position)?;
-    let relation = loop {
-        let Some(found) = parts.next() else {
-            break match local.fill()? {
-                true => Relation::FileAhead,
-                false => Relation::Equal,
-            };
-        };
-        let found = found?;
-        match local.matched(&found.lines)? {
-            count if count == found.lines.len() => agreed.advance(found.end, &found.lines),
-            partial if !local.fill()? => break Relation::LogAhead { partial },
-            partial => break Relation::Diverged { partial },
-        }
-    };
-    let reached = match relation {
-        Relation::LogAhead { partial } | Relation::Diverged { partial } => {
-            agreed.offset + partial as u64
-        }
-        Relation::Equal | Relation::FileAhead => agreed.offset,
-    };
-    // A log that ends before the message of the record has lost it, whatever the file has.
-    let is_at_end = matches!(relation, Relation::Equal | Relation::FileAhead);
-    let is_lost = |record: &&ReplicaRecord| is_at_end && agreed.position.0 < record.sequence;
-    let lost = record.filter(is_lost);
-    match lost.or(intact.filter(|record| reached < record.offset)) {
-        Some(record) => Err(rewound(record, session)),
-        None => Ok(Comparison {
-            at: agreed,
-            relation,
-        }),
-    }
-}
-
-/// The error for a log that does not have the message of the record any more.
-fn rewound(record: &ReplicaRecord, session: &str) -> Error {
-    let why = format!(
-        "the file of session {session:?} has message {} of the stream {:?}, which the stream does not have any more",
-        record.sequence, record.stream
-    );
-    Error::new(Kind::LogRewound, why)
 }
 
 pub(super) fn diverged(session: &str, agreed: &Agreement, partial: usize) -> Error {
@@ -450,52 +319,13 @@ fn diverged_after(session: &str, offset: u64) -> Error {
     Error::new(Kind::LogDiverged, why)
 }
 
-/// The bytes of a file, matched with those of a log.
-struct FileBytes<'a> {
-    parts: LogParts<'a>,
-    unmatched: Vec<u8>,
-    /// Where the unmatched bytes begin.
-    at: usize,
-}
-
-impl FileBytes<'_> {
-    /// Whether there are unmatched bytes; reads some if necessary.
-    fn fill(&mut self) -> Result<bool> {
-        while self.at == self.unmatched.len() {
-            let Some(part) = self.parts.next() else {
-                return Ok(false);
-            };
-            self.unmatched = part?.lines;
-            self.at = 0;
-        }
-        Ok(true)
-    }
-
-    /// How many bytes at the start are equal. Takes them.
-    fn matched(&mut self, bytes: &[u8]) -> Result<usize> {
-        let mut count = 0;
-        while count < bytes.len() && self.fill()? {
-            let theirs = part_after(bytes, count);
-            let ours = part_after(&self.unmatched, self.at);
-            let equal = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
-            self.at += equal;
-            count += equal;
-            if equal < ours.len().min(theirs.len()) {
-                break;
-            }
-        }
-        Ok(count)
-    }
-}
-
 /// Reads what was copied from both sides again; fails unless number of lines and hash are equal. The file had the first
 /// `present` bytes of the first part before.
-fn verified(
+pub(super) fn verified(
     log: &dyn LogBackend,
     session: &str,
     at: &Location,
     (start, present, end): (&Agreement, usize, &Agreement),
-    is_behind: bool,
 ) -> Result<Transfer> {
     let (mut lines, mut hashed) = (0, Sha256::new());
     let mut ours = (0, Sha256::new());
@@ -528,7 +358,9 @@ fn verified(
         bytes: offset - first,
         hash,
         sequence: end.position.0,
-        is_behind,
+        is_behind: false,
+        is_refilled: false,
+        is_branch: false,
     })
 }
 

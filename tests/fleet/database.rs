@@ -271,7 +271,7 @@ fn lines_of_many_megabytes_are_rows_and_larger_ones_are_refused() {
     assert_eq!(laptop.kind(&["push", "huge", "--json"]), "payloadTooLarge");
 }
 
-/// A database that lost lines is not filled again unasked, and takes no line after one that it does not have.
+/// A database that lost lines is filled again by a push alone, and takes no line after one that it does not have.
 #[test]
 fn a_database_that_lost_lines_is_noticed() {
     let Some(fleet) = database(75) else { return };
@@ -288,19 +288,31 @@ fn a_database_that_lost_lines_is_noticed() {
         "DELETE FROM treelined.entries WHERE session = 'other' AND seq = 4",
     ]);
     append(&machine.path("restored"), 5..6, 10);
-    for command in ["push", "pull"] {
-        assert_eq!(machine.kind(&[command, "restored", "--json"]), "logRewound");
-    }
+    assert_eq!(machine.kind(&["pull", "restored", "--json"]), "logRewound");
     let elsewhere = Machine::new(&fleet);
     assert_eq!(elsewhere.kind(&["pull", "other", "--json"]), "logRewound");
+    let pushed = &machine.done(&["push", "restored", "--json"])[0];
+    assert_eq!(pushed["refilled"], true);
+    // The header and two entries were left, and one is new.
+    assert_eq!(pushed["lines"], 4);
+    elsewhere.done(&["pull", "restored", "--json"]);
+    assert_eq!(elsewhere.text("restored"), machine.text("restored"));
+    // A line that is missing in the middle cannot be put back.
+    assert_eq!(machine.kind(&["push", "other", "--json"]), "logRewound");
     fleet.sql(&["DROP SCHEMA treelined CASCADE"]);
     assert_eq!(
         machine.kind(&["push", "made-anew", "--json"]),
         "logMisconfigured"
     );
-    let fleet = fleet.with_stream();
-    assert_eq!(machine.kind(&["push", "made-anew", "--json"]), "logRewound");
-    drop(fleet);
+    let _fleet = fleet.with_stream();
+    assert_eq!(machine.kind(&["pull", "made-anew", "--json"]), "logRewound");
+    // With the one of which a line was missing.
+    let pushed = machine.done(&["push", "--all", "--json"]);
+    assert_eq!(pushed.len(), 3);
+    assert!(
+        pushed.iter().all(|one| one["refilled"] == true),
+        "{pushed:?}"
+    );
 }
 
 /// Two daemons with the same end in mind, one of which knows an append that the database has lost.

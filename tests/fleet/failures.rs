@@ -97,10 +97,12 @@ fn a_user_without_the_permission_to_write_can_read() {
 
 /// A stream that was restored from a backup, or made anew, has fewer messages than the files that came from it.
 #[test]
-fn a_stream_that_went_backwards_is_noticed_and_not_filled_again() {
+fn a_stream_that_went_backwards_is_noticed_and_filled_again_by_a_push() {
     let Some(fleet) = Fleet::get(11) else { return };
     let machine = Machine::new(&fleet);
-    let deletable = || stream(|_| {});
+    // A message that comes again within this time is taken for the deleted one.
+    let window = Duration::from_millis(100);
+    let deletable = || stream(|config| config.duplicate_window = window);
     fleet.with(async |context| context.create_stream(deletable()).await.unwrap());
     let path = machine.make("s", 2, 10);
     machine.done(&["push", "s", "--json"]);
@@ -110,18 +112,37 @@ fn a_stream_that_went_backwards_is_noticed_and_not_filled_again() {
         let stream = context.get_stream("treelined").await.unwrap();
         stream.delete_message(2).await.unwrap();
     });
-    assert_eq!(machine.kind(&["push", "s", "--json"]), "logRewound");
     assert_eq!(machine.kind(&["pull", "s", "--json"]), "logRewound");
+    let filled = &machine.done(&["push", "s", "--json"])[0];
+    assert_eq!(
+        (&filled["lines"], &filled["refilled"]),
+        (&json!(1), &json!(true))
+    );
+    let elsewhere = Machine::new(&fleet);
+    elsewhere.make("elsewhere", 1, 10);
+    elsewhere.done(&["push", "elsewhere", "--json"]);
     fleet.with(async |context| {
         context.delete_stream("treelined").await.unwrap();
         context.create_stream(deletable()).await.unwrap();
     });
-    assert_eq!(machine.kind(&["push", "s", "--json"]), "logRewound");
+    assert_eq!(machine.kind(&["pull", "s", "--json"]), "logRewound");
     let listed = machine.run(&["pull", "--list"]);
     assert!(listed.stdout.is_empty(), "{listed:?}");
+    // The list still knows a session that this machine does not have.
+    let pushed = machine.run(&["push", "--all"]);
+    let [said, noted] = [&pushed.stdout, &pushed.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(said.contains("1 session: 1 filled again"), "{said}");
+    assert!(
+        noted.contains("lost 1 session ") && noted.contains("  elsewhere  "),
+        "{noted}"
+    );
+    elsewhere.done(&["push", "--all", "--json"]);
+    let noted = machine.run(&["push", "--all"]).stderr;
+    assert!(!String::from_utf8_lossy(&noted).contains("has lost"));
+    assert_eq!(machine.done(&["push", "s", "--json"])[0]["lines"], 0);
 }
 
-/// A session has one stream: a file that came from one is not mixed with another.
+/// A session has one stream: a file that came from one is not mixed with one of another name.
 #[test]
 fn a_session_of_another_stream_is_refused() {
     let (Some(fleet), Some(other)) = (Fleet::get(20), Fleet::get(21)) else {
@@ -134,7 +155,6 @@ fn a_session_of_another_stream_is_refused() {
     let before = machine.text("s");
     // The same name, elsewhere.
     let elsewhere = machine.elsewhere(other.log());
-    assert_eq!(elsewhere.kind(&["push", "s", "--json"]), "logRewound");
     assert_eq!(elsewhere.kind(&["pull", "s", "--json"]), "logRewound");
     // Another name, elsewhere.
     other.with(async |context| {
@@ -229,7 +249,9 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     for command in ["push", "pull"] {
         let said = read_by_a_person(&other, &[command, "s"]);
         assert!(
-            said.contains("logDiverged") && said.contains("move the file"),
+            said.contains("logDiverged")
+                && said.contains("move the file")
+                && said.contains("push --branch"),
             "{said}"
         );
     }
@@ -240,14 +262,11 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     // A stream that was made anew.
     fleet.with(async |context| context.delete_stream("treelined").await.unwrap());
     machine.until_sound(&["doctor", "--cluster", "--create"]);
-    let said = read_by_a_person(&machine, &["push", "s"]);
+    let said = read_by_a_person(&machine, &["pull", "s"]);
     assert!(
-        said.contains("logRewound") && said.contains(".replica"),
+        said.contains("logRewound") && said.contains("`treelined push` fills"),
         "{said}"
     );
-    let mut record = machine.path("s").into_os_string();
-    record.push(".replica");
-    std::fs::remove_file(record).unwrap();
     assert_eq!(machine.done(&["push", "s", "--json"])[0]["lines"], 3);
 }
 

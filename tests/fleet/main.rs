@@ -19,6 +19,7 @@ mod objects;
 mod proxy;
 mod queue;
 mod reads;
+mod refill;
 mod security;
 mod single;
 mod support;

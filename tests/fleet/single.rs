@@ -84,6 +84,18 @@ impl Single {
         }
     }
 
+    /// Takes all that the server has, as a disk that dies does. It runs afterwards.
+    pub(crate) fn lose_all(&mut self) {
+        if self.process.is_none() {
+            let address = format!("127.0.0.1:{}", self.port);
+            sql(&address, "team", &["DROP SCHEMA treelined CASCADE"]);
+            return;
+        }
+        self.kill();
+        fs::remove_dir_all(self.folder.path().join("data")).unwrap();
+        self.restart();
+    }
+
     pub(crate) fn restart(&mut self) {
         if self.process.is_none() {
             return self.script("restart");

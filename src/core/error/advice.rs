@@ -117,9 +117,9 @@ advice! {
     LogForeign "The team's stream has a message that is not of this program, or that does not begin a session."
         "Find the program that writes to the session's subject; nothing was changed here.";
     LogDiverged "The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream."
-        "Fork the session from the file, and read the stream into a new file; nothing was changed.";
+        "Publish what only the file has, as a branch, with `treelined push --branch`; or fork the session from the file, and read the stream into a new file. Nothing was changed.";
     LogRewound "The team's stream has lost messages that the file has: it was restored from a backup, or made anew."
-        "Keep the file, and ask who runs the servers; nothing was changed.";
+        "Keep the file, and ask who runs the servers; then `treelined push` fills the stream again from the file. Nothing was changed.";
     LogMisconfigured "The stream is missing, full, or drops messages."
         "Correct the stream as the message says.";
     LogDenied "The servers refuse the credentials or a permission, or their certificate is not trusted."

@@ -6,9 +6,10 @@
 use super::super::attempts::{ROUNDS, conflict};
 use super::super::backend::{LogBackend, LogIdentity};
 use super::super::closing::deleted;
+use super::super::comparison::{self, Agreement, Comparison, Relation, Tail};
 use super::super::replica::ReplicaRecord;
-use super::super::transfer::{self, Agreement, Comparison, Relation, Tail, WRITE};
-use super::{ReplicatedFile, TornLine, copy_log};
+use super::super::transfer::{self, WRITE};
+use super::{PublishedOwn, ReplicatedFile, TornLine, copy_log};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -72,7 +73,12 @@ impl ReplicatedFile {
         let Comparison {
             at: mut agreed,
             relation,
-        } = transfer::compare(log, &self.session, place, identity, record.as_ref())?;
+            is_refilled,
+        } = comparison::compare(log, &self.session, place, identity, record.as_ref())?;
+        if is_refilled {
+            // The places that this process knows are those of the log before.
+            lock(&self.state).is_behind = true;
+        }
         // Lines that only the file has wait for the session's return.
         if relation == Relation::FileAhead && identity.is_closed_by(&agreed.last) {
             return Err(deleted(&self.session));
@@ -205,7 +211,7 @@ impl ReplicatedFile {
             identity,
         } = *compared;
         self.published.fetch_add(1, Ordering::Relaxed);
-        let (end, seen) = self.publish_own(log, agreed, Tail::Ignored)?;
+        let PublishedOwn { end, seen, .. } = self.publish_own(log, agreed, Tail::Ignored)?;
         let old = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let failed = |error: io::Error| self.failed("stat", &error);
         let identities = [&old, file].map(file::status_of);

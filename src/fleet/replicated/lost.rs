@@ -2,8 +2,8 @@
 
 use super::ReplicatedFile;
 use super::known::{FileLine, KnownLines, counted_id};
+use crate::comparison::{self, Tail};
 use crate::replica::ReplicaRecord;
-use crate::transfer::{self, Tail};
 use std::fs::File;
 use treelined_core::error::Result;
 use treelined_files::os::file;
@@ -26,7 +26,8 @@ impl ReplicatedFile {
         let identity = log.identity(&self.session)?;
         let record = ReplicaRecord::load(&self.at)?;
         let place = (&self.at, Tail::Ignored);
-        let compared = transfer::compare(&*log, &self.session, place, &identity, record.as_ref())?;
+        let compared =
+            comparison::compare(&*log, &self.session, place, &identity, record.as_ref())?;
         let agreed = compared.at;
         let mut known = KnownLines::default();
         for part in log.read(&self.session, agreed.position)? {

@@ -5,6 +5,7 @@
 //! The calls of [`Upstream`] are made with the lock of the file. The others take it if they write.
 
 mod apart;
+pub mod branch;
 pub(crate) mod closing;
 mod equality;
 mod known;
@@ -18,10 +19,11 @@ use self::known::{FileLine, KnownLines, is_entry};
 use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
 use super::closing::{deleted, is_closed};
+use super::comparison::{self, Agreement, Comparison, Relation, Tail};
 use super::files;
 use super::patience;
 use super::replica::{self, ReplicaRecord};
-use super::transfer::{self, Agreement, Comparison, Relation, Tail, WRITE, part_after};
+use super::transfer::{self, WRITE, part_after};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,6 +85,15 @@ pub struct ReplicatedFile {
     published: AtomicU64,
 }
 
+/// The lines that only the file had, in the log.
+struct PublishedOwn {
+    /// The end of the log before them, and after them.
+    before: Position,
+    end: Position,
+    /// The end of the lines of the file.
+    seen: u64,
+}
+
 /// An incomplete last line of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TornLine {
@@ -119,7 +130,7 @@ impl ReplicatedFile {
             // Fails if the log ends before that message.
             drop(log.read(&self.session, Position(record.sequence))?);
         }
-        self.rebuild(&*log, &identity, &Agreement::START)
+        self.rebuild(&*log, &identity, &Agreement::START).map(drop)
     }
 
     /// The last message that the file has.
@@ -287,7 +298,8 @@ impl ReplicatedFile {
             let Comparison {
                 at: mut agreed,
                 relation,
-            } = transfer::compare(
+                ..
+            } = comparison::compare(
                 &*log,
                 &self.session,
                 (&self.at, Tail::Ignored),
@@ -320,7 +332,7 @@ impl ReplicatedFile {
                 Relation::Diverged { partial } if is_first => {
                     return Err(transfer::diverged(&self.session, &agreed, partial));
                 }
-                _ => return self.rebuild(&*log, &identity, &agreed),
+                _ => return self.rebuild(&*log, &identity, &agreed).map(drop),
             }
         }
         Err(super::attempts::conflict(&self.session))
@@ -345,14 +357,14 @@ impl ReplicatedFile {
     }
 
     /// Makes the file again: its equal part, the rest of the log, then the lines that only the file had, which are
-    /// appended to the log first.
+    /// appended to the log first. Returns the end of the log before these.
     fn rebuild(
         &self,
         log: &dyn LogBackend,
         identity: &LogIdentity,
         agreed: &Agreement,
-    ) -> Result<()> {
-        let (end, _) = self.publish_own(log, agreed, Tail::Compared)?;
+    ) -> Result<Position> {
+        let PublishedOwn { before, end, .. } = self.publish_own(log, agreed, Tail::Compared)?;
         let old = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let mut reached = agreed.clone();
         let mut failed = None;
@@ -373,7 +385,8 @@ impl ReplicatedFile {
             "the file has the order of the log again"
         );
         let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
-        self.begin(&new, reached.record(identity))
+        self.begin(&new, reached.record(identity))?;
+        Ok(before)
     }
 
     /// Begins anew with a file that was compared.
@@ -391,22 +404,21 @@ impl ReplicatedFile {
         state.record.clone().filter(|_| state.is_of(file))
     }
 
-    /// Appends to the log the lines after `agreed` that only the file has. Returns the end of the log, and that of the
-    /// lines of the file.
+    /// Appends to the log the lines after `agreed` that only the file has.
     fn publish_own(
         &self,
         log: &dyn LogBackend,
         agreed: &Agreement,
         tail: Tail,
-    ) -> Result<(Position, u64)> {
+    ) -> Result<PublishedOwn> {
         for _ in 0..ROUNDS {
             let mut known = KnownLines::default();
-            let mut end = agreed.position;
+            let mut before = agreed.position;
             let mut is_closed_log = is_closed(&self.session, &agreed.last);
             for part in log.read(&self.session, agreed.position)? {
                 let part = part?;
                 known.add(&part.lines);
-                end = part.end;
+                before = part.end;
                 // A foreign message neither opens nor closes a log.
                 if !part.lines.is_empty() {
                     is_closed_log = is_closed(&self.session, &part.lines);
@@ -425,11 +437,8 @@ impl ReplicatedFile {
                 FileLine::Foreign => foreign.extend_from_slice(line),
             })?;
             self.keep_foreign(&foreign)?;
-            if own.is_empty() {
-                return Ok((end, seen));
-            }
-            if let Some(end) = append_all(log, &self.session, end, &own)? {
-                return Ok((end, seen));
+            if let Some(end) = append_all(log, &self.session, before, &own)? {
+                return Ok(PublishedOwn { before, end, seen });
             }
         }
         Err(super::attempts::conflict(&self.session))

@@ -158,20 +158,25 @@ impl TeamCache {
         for id in &self.ids {
             sessions.insert(id, session(id, None));
         }
+        let mut before = Vec::new();
         for (_, row) in self.rows.values() {
             match row {
+                Some(stored) if stored.stream_created != self.created => before.push(&stored.row),
                 // The description of a message that the stream does not have is not of this program.
                 Some(stored) if stored.row.sequence <= self.last => {
-                    if stored.stream_created == self.created {
-                        let id = &*stored.row.session_id;
-                        sessions.insert(id, session(id, Some(stored.row.clone())));
-                    }
+                    let id = &*stored.row.session_id;
+                    sessions.insert(id, session(id, Some(stored.row.clone())));
                 }
-                Some(stored) if stored.stream_created != self.created => {}
                 _ => damaged += 1,
             }
         }
+        before.retain(|row| !row.is_trashed && !sessions.contains_key(&*row.session_id));
+        before.sort_by(|a, b| a.session_id.cmp(&b.session_id));
         let mut list = TeamList::new(self.stream.clone(), sessions.into_values().collect());
+        // Without all ids, it is not known which sessions the stream lacks.
+        if !self.is_cut {
+            list.missing = before.into_iter().cloned().collect();
+        }
         if damaged > 0 {
             let why = format!("rows of the list that are damaged or of other programs: {damaged}");
             list.incomplete = Some((Kind::LogForeign, why));
@@ -258,9 +263,15 @@ mod tests {
         let mut cache = cache();
         let old = stored("a", 4000, "2025-01-01T00:00:00Z");
         cache.take_row(value("a", 1, &old.encode()));
+        let lacking = stored("b", 4001, "2025-01-01T00:00:00Z");
+        cache.take_row(value("b", 2, &lacking.encode()));
         cache.take_ids(vec!["a".to_owned()], 1);
         let list = cache.list();
         assert!(list.sessions[0].row.is_none() && list.incomplete.is_none());
+        assert_eq!(ids(&list), ["a"]);
+        assert_eq!(list.missing, [lacking.row]);
+        cache.take_row(row("b", 3));
+        assert!(cache.list().missing.is_empty());
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn of_logs(kind: &str) -> Option<&'static str> {
             "The file and its log differ. Fork the session, then `treelined pull` the log."
         }
         "logRewound" => {
-            "The log has lost messages that the file has. Keep the file, and ask who runs the servers."
+            "The log has lost messages that the file has. Keep the file, and ask who runs the servers; `treelined push` fills the log again."
         }
         "logMisconfigured" => {
             "The stream of the log is missing, full, or drops messages. `treelined doctor --cluster` says more."

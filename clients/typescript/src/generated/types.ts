@@ -334,8 +334,8 @@ export type Origin = 'self' | 'other';
  * `logUnavailable`: The team's stream cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
  * `logConflict`: Others wrote to the session in the team's stream in each of several attempts. Send the request again.
  * `logForeign`: The team's stream has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
- * `logDiverged`: The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream. Fork the session from the file, and read the stream into a new file; nothing was changed.
- * `logRewound`: The team's stream has lost messages that the file has: it was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
+ * `logDiverged`: The file and the team's stream differ on the session, and neither is the beginning of the other; or the file is a replica of another stream. Publish what only the file has, as a branch, with `treelined push --branch`; or fork the session from the file, and read the stream into a new file. Nothing was changed.
+ * `logRewound`: The team's stream has lost messages that the file has: it was restored from a backup, or made anew. Keep the file, and ask who runs the servers; then `treelined push` fills the stream again from the file. Nothing was changed.
  * `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
  * `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
  * `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.

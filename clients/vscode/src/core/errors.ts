@@ -113,7 +113,9 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   logConflict: { text: 'Others write to the session; try again in a moment.' },
   logForeign: { text: 'Find the program that writes to the log of the session.' },
   logDiverged: { text: 'Fork the session, and pull the log into a new file.' },
-  logRewound: { text: 'Keep the file, and ask who runs the servers of the log.' },
+  logRewound: {
+    text: 'Keep the file, and ask who runs the servers; `treelined push` fills the log again.',
+  },
   logMisconfigured: { text: '`treelined doctor --cluster` says what is wrong with the stream.' },
   logDenied: { text: 'Correct the credentials or certificates of the log.' },
   payloadTooLarge: {

@@ -18,6 +18,8 @@ use treelined_files::store::Store;
 struct FolderLog {
     store: Store,
     is_away: AtomicBool,
+    /// Added to each position but the first.
+    origin: AtomicU64,
     /// Called by the next append, while it waits for its answer.
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -34,11 +36,19 @@ impl LogBackend for FolderLog {
         if let Some(meanwhile) = meanwhile {
             meanwhile();
         }
-        self.files().append(session, expected, lines)
+        let origin = self.origin.load(Ordering::Relaxed);
+        let at = Position(expected.0.saturating_sub(origin));
+        let appended = self.files().append(session, at, lines)?;
+        Ok(match appended {
+            AppendOutcome::Appended(end) => AppendOutcome::Appended(Position(origin + end.0)),
+            AppendOutcome::Conflict => AppendOutcome::Conflict,
+        })
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        let mut end = from;
+        let origin = self.origin.load(Ordering::Relaxed);
+        let from = Position(from.0.saturating_sub(origin));
+        let mut end = Position(origin + from.0);
         let mut parts = Vec::new();
         for part in self.files().read(session, from)? {
             for line in part?.lines.split_inclusive(|byte| *byte == b'\n') {
@@ -92,6 +102,7 @@ impl Setup {
         let log = Arc::new(FolderLog {
             store: Store::new(folder.path().join("log")),
             is_away: AtomicBool::new(false),
+            origin: AtomicU64::new(0),
             meanwhile: Mutex::default(),
         });
         let setup = Self { folder, log };
@@ -273,10 +284,59 @@ fn a_log_that_lost_lines_is_named_and_the_file_keeps_them() {
     setup.file_appends(&line(3));
     let failed = replica.settle_alone(TornLine::Close).unwrap_err();
     assert_eq!(failed.kind, Kind::LogRewound);
-    assert_eq!(
-        setup.file_text(),
-        [header(), line(1), line(2), line(3)].concat()
-    );
+    let whole = [header(), line(1), line(2), line(3)].concat();
+    assert_eq!(setup.file_text(), whole);
+    assert_eq!(setup.log_text(), [header(), line(1)].concat());
+    // Another machine gives it back.
+    setup.log_appends(&line(2));
+    replica.settle_alone(TornLine::Close).unwrap();
+    assert_eq!(setup.log_text(), whole);
+    assert!(replica.is_equal());
+}
+
+/// A log that was made anew has other places for the same lines.
+#[test]
+fn an_open_file_goes_on_with_a_log_that_was_made_anew_and_filled_again() {
+    let setup = Setup::of(&[line(1), line(2)]);
+    let replica = setup.settled();
+    let at = setup.log.files().find(ID).unwrap().unwrap();
+    let text = setup.log_text();
+    fs::write(at.path(), &text[..header().len()]).unwrap();
+    setup.log.origin.store(1_000, Ordering::Relaxed);
+    let failed = replica.settle_alone(TornLine::Leave).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogRewound);
+    let kept = Position(header().len() as u64);
+    let given_back = text[header().len()..].as_bytes();
+    let appended = setup.log.files().append(ID, kept, given_back).unwrap();
+    assert!(matches!(appended, AppendOutcome::Appended(_)));
+    replica.settle_alone(TornLine::Leave).unwrap();
+    assert!(replica.is_equal());
+    assert_eq!(replica.position(), Position(1_000 + text.len() as u64));
+    let published = replica.publish(line(3).as_bytes(), None).unwrap();
+    assert_eq!(published, PublishOutcome::Published);
+}
+
+/// What only the file has is a branch behind the lines of others, once.
+#[test]
+fn a_log_that_lost_lines_and_got_others_takes_those_of_the_file_as_a_branch() {
+    let setup = Setup::of(&[line(1), line(2)]);
+    setup.settled();
+    let at = setup.log.files().find(ID).unwrap().unwrap();
+    fs::write(at.path(), [header(), line(1), line(4)].concat()).unwrap();
+    setup.file_appends(&line(3));
+    let store = Store::new(setup.folder.path().join("none"));
+    let at = Location::of_path(&setup.path()).unwrap();
+    let (files, session) = SessionFiles::with_file(&store, at).unwrap();
+    let log = Arc::clone(&setup.log) as Arc<dyn LogBackend>;
+    let failed = transfer::push(&files, &*log, &session).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogDiverged);
+    let pushed = branch::push_branch(&files, &log, &session).unwrap();
+    assert_eq!((pushed.lines, pushed.is_branch), (2, true));
+    let whole = [header(), line(1), line(4), line(2), line(3)].concat();
+    assert_eq!(setup.log_text(), whole);
+    assert_eq!(setup.file_text(), whole);
+    let again = branch::push_branch(&files, &log, &session).unwrap();
+    assert_eq!((again.lines, again.is_branch), (0, false));
 }
 
 /// Another program may be writing the line: a follower leaves it, an append closes it as without a log.
