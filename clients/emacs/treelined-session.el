@@ -91,8 +91,11 @@ Call ELSE with an error."
 
 (defun treelined-session--warn (diagnostics)
   "Show the kinds of damage among DIAGNOSTICS, if there are any."
-  (let ((kinds (remove "leafBesideNewest"
-                       (mapcar (lambda (each) (plist-get each :kind)) diagnostics))))
+  (let* ((all (mapcar (lambda (each) (plist-get each :kind)) diagnostics))
+         (kinds (seq-difference all '("leafBesideNewest" "logRewound"))))
+    (when (member "logRewound" all)
+      (message "treelined: the team's stream has lost entries of this session; %s"
+               "`treelined push' gives them back"))
     (when kinds
       (message "treelined: the session file is damaged (%s); `treelined doctor' examines it"
                (string-join (seq-uniq kinds) ", ")))))

@@ -101,12 +101,19 @@ async fn copy_on(
             }
             _ => {
                 let mut pause = PAUSE;
+                let had_lost = file.has_lost();
                 if let Err(error) = copy_while_connected(&*log, &session, &file, &news).await {
                     match error.kind {
                         Kind::SessionDeleted => {
                             trashed = discarded(&connector, &file, &news).await;
                         }
-                        Kind::LogRewound => pause = REFILL,
+                        Kind::LogRewound => {
+                            pause = REFILL;
+                            file.note_failure(&error);
+                            if !had_lost {
+                                news(LogNews::Rewound);
+                            }
+                        }
                         _ => {}
                     }
                     if trashed.is_none() {

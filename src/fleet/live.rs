@@ -82,7 +82,7 @@ impl LiveLog {
         let (this, id) = (Weak::clone(&self.this), session.to_owned());
         let hook: LogHook = Arc::new(move |news| match (this.upgrade(), news) {
             (Some(log), LogNews::Published) => log.published(&id),
-            (Some(log), lost @ LogNews::Lost(_)) => log.tell(&id, lost),
+            (Some(log), other) => log.tell(&id, other),
             (None, _) => {}
         });
         Follower::new(&self.connector, session, file, hook)

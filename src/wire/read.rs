@@ -33,7 +33,8 @@ pub struct GetLeafResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub entry: Option<Raw>,
-    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
+    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write;
+    /// `logRewound`, if the team's stream has lost lines of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
 }

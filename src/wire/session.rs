@@ -574,4 +574,6 @@ pub enum DiagnosticKind {
     LeafBesideNewest,
     /// The last write, in the background, was cut off: other programs open the file at its last entry.
     BackgroundCut,
+    /// The team's stream has lost lines that the file has: appends fail until it has them again (fleet.md).
+    LogRewound,
 }

@@ -5,7 +5,7 @@ use crate::live::until_equal;
 use crate::queue::until;
 use crate::single::Single;
 use crate::support::{Fleet, Machine, append, postgres, script};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -85,9 +85,26 @@ fn a_daemon_that_only_follows_goes_on_after_a_loss() {
     there.done("open_session", json!({ "sessionId": "s" }));
     server.lose_all();
     laptop.until_sound(&CREATE);
+    let is_rewound = |found: &Value| found["kind"] == "logRewound";
+    there.notice(|message| {
+        message["method"] == "diagnostics" && is_rewound(&message["params"]["diagnostics"][0])
+    });
+    let rewound = |daemon: &mut Daemon| {
+        let opened = daemon.done("open_session", json!({ "sessionId": "s" }));
+        opened["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(is_rewound)
+    };
+    assert!(rewound(&mut there));
+    let mut new = Daemon::start(laptop);
+    assert!(rewound(&mut new));
+    new.end();
     append(&path, 3..4, 10);
     laptop.done(&["push", "s", "--json"]);
     until_equal(&machines, "s");
+    until(|| !rewound(&mut there));
     there.end();
 }
 

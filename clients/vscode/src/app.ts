@@ -128,7 +128,14 @@ export class App {
     session.events.on((event) => {
       if (event.what === 'delta') return;
       if (event.what === 'damaged') {
-        const kinds = event.kinds.join(', ');
+        const damage = event.kinds.filter((kind) => kind !== 'logRewound');
+        if (damage.length < event.kinds.length) {
+          void vscode.window.showWarningMessage(
+            `The team's stream has lost entries of “${session.title}”. \`treelined push\` gives them back.`,
+          );
+        }
+        if (damage.length === 0) return;
+        const kinds = damage.join(', ');
         void vscode.window.showWarningMessage(
           `The file of “${session.title}” is damaged (${kinds}). \`treelined doctor\` examines it.`,
         );

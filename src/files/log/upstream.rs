@@ -20,6 +20,8 @@ pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
 pub enum LogNews {
     /// They are in the log.
     Published,
+    /// The log has lost lines that the file has from it.
+    Rewound,
     /// Another machine has deleted the session before: the entries with these ids are in the trash alone.
     Lost(Vec<String>),
 }
@@ -109,6 +111,11 @@ pub trait Upstream: Send + Sync {
 
     /// Whether the file has lines that are not known to be in the stream. This takes one `stat`.
     fn waits(&self) -> bool;
+
+    /// Whether the stream was found to have lost lines that the file has from it.
+    fn has_lost(&self) -> bool {
+        false
+    }
 
     /// Appends to the file the lines that only the stream has, and to the stream the lines that only the file has. If
     /// both have such lines, a new file replaces this one, and has the lines of the stream first.

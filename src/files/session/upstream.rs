@@ -75,6 +75,13 @@ impl SessionState {
         }
     }
 
+    /// Whether the stream was found to have lost lines that the file has from it.
+    pub fn has_lost_lines(&self) -> bool {
+        self.upstream
+            .as_ref()
+            .is_some_and(|upstream| upstream.has_lost())
+    }
+
     /// Whether [`Self::settle`] needs no answer of a server. Requires the lock.
     pub(super) fn is_settled(&self, lock: &Lock) -> bool {
         match (&self.upstream, lock.file()) {

@@ -35,7 +35,7 @@ impl ReplicatedFile {
         match self.settle_apart(torn) {
             // It is on its way to the trash, and the caller finds it gone.
             Err(error) if error.kind == Kind::StorageIo && self.at.status().is_err() => Ok(()),
-            settled => settled.inspect_err(|error| self.note_silence(error)),
+            settled => settled.inspect_err(|error| self.note_failure(error)),
         }
     }
 

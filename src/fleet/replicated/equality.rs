@@ -21,6 +21,8 @@ pub(super) struct Equality {
     pub(super) is_behind: bool,
     /// When an append last did not wait for a server any more. What it left behind is for the follower.
     pub(super) left_behind: Option<Instant>,
+    /// Whether the log was found to have lost lines that the file has from it.
+    pub(super) has_lost: bool,
     /// Messages since the record beside the file was saved.
     pub(super) unsaved: u64,
 }
@@ -62,6 +64,7 @@ impl Equality {
             is_appending: false,
             is_behind: false,
             left_behind: None,
+            has_lost: false,
             unsaved: self.unsaved,
         };
         Ok(())

@@ -271,11 +271,20 @@ impl ReplicatedFile {
         match self.compare_and_copy(file, torn) {
             // It is on its way to the trash, and the caller finds it gone.
             Err(error) if error.kind == Kind::StorageIo && !self.is_named(file) => Ok(()),
-            made => made.inspect_err(|error| self.note_silence(error)),
+            made => made.inspect_err(|error| self.note_failure(error)),
         }
     }
 
-    fn note_silence(&self, error: &Error) {
+    /// Whether the log was found to have lost lines that the file has from it.
+    pub(crate) fn has_lost(&self) -> bool {
+        lock(&self.state).has_lost
+    }
+
+    /// Keeps in mind why file and log could not be made equal.
+    pub(crate) fn note_failure(&self, error: &Error) {
+        if error.kind == Kind::LogRewound {
+            lock(&self.state).has_lost = true;
+        }
         // A moment without an answer says nothing of other sessions.
         let is_silence = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
         if is_silence && patience::until().is_none() {

@@ -24,6 +24,10 @@ impl Upstream for ReplicatedFile {
         ReplicatedFile::waits(self)
     }
 
+    fn has_lost(&self) -> bool {
+        ReplicatedFile::has_lost(self)
+    }
+
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()> {
         self.in_time(until, || self.make_equal(file, TornLine::Close))
     }
@@ -160,7 +164,7 @@ impl ReplicatedFile {
                 state.is_appending = false;
                 state.is_behind = true;
                 drop(state);
-                self.note_silence(&error);
+                self.note_failure(&error);
                 Err(error)
             }
         }

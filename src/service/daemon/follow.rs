@@ -19,6 +19,7 @@ use treelined_files::log::upstream::{LogHook, LogNews, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::os::program;
 use treelined_files::session::{self, SessionState};
+use treelined_wire as wire;
 
 /// The first and the longest pause between two looks at a replaced file.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
@@ -217,9 +218,13 @@ fn news_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> LogHook {
             let (Some(daemon), Some(open)) = (daemon.upgrade(), open.upgrade()) else {
                 return;
             };
-            if let LogNews::Lost(ids) = news {
-                daemon.notifier.note_lost(&open, &ids);
-                return;
+            match news {
+                LogNews::Lost(ids) => return daemon.notifier.note_lost(&open, &ids),
+                LogNews::Rewound => {
+                    let kind = wire::DiagnosticKind::LogRewound;
+                    return daemon.notifier.note_of_file(&open, kind);
+                }
+                LogNews::Published => {}
             }
             let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await else {
                 return;

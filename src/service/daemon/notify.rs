@@ -422,12 +422,15 @@ impl Notifier {
             tracing::error!("entries of a session that has been closed may not be on disk");
             return;
         }
+        self.note_of_file(open, wire::DiagnosticKind::DurabilityUnknown);
+    }
+
+    /// Announces a finding about the whole file of a session.
+    pub(crate) fn note_of_file(&self, open: &OpenSession, kind: wire::DiagnosticKind) {
         self.notify(open, |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,
-            diagnostics: vec![wire::Diagnostic::of_file(
-                wire::DiagnosticKind::DurabilityUnknown,
-            )],
+            diagnostics: vec![wire::Diagnostic::of_file(kind)],
         });
     }
 

@@ -605,7 +605,7 @@
 ---@field offset integer The offset in bytes from the start of the file.
 
 --- The kind of a finding about a session file.
----@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'|'leafBesideNewest'|'backgroundCut'
+---@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'|'leafBesideNewest'|'backgroundCut'|'logRewound'
 
 --- The params of `diagnostics`.
 ---@class treelined.Diagnostics
@@ -915,7 +915,7 @@
 
 --- The result of `get_leaf`.
 ---@class treelined.GetLeafResult
----@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
+---@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it.
 ---@field entry? treelined.Entry The entry of the leaf. Absent at the empty position.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field seq integer The number of the last notification about this session to this connection.

@@ -98,6 +98,7 @@ DiagnosticKind = Literal[
     "durabilityUnknown",
     "leafBesideNewest",
     "backgroundCut",
+    "logRewound",
 ]
 """The kind of a finding about a session file.
 
@@ -112,6 +113,7 @@ DiagnosticKind = Literal[
 `durabilityUnknown`: A sync failed after the response to its appends.
 `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
 `backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
+`logRewound`: The team's stream has lost lines that the file has: appends fail until it has them again (fleet.md).
 """
 
 DiscoverParams = dict[str, Any]
@@ -2340,7 +2342,7 @@ class GetLeafResult(_GetLeafResult, total=False):
     entry: Entry
     """The entry of the leaf. Absent at the empty position."""
     diagnostics: list[Diagnostic]
-    """`leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write."""
+    """`leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it."""
 
 
 class GetNavigationLogParams(TypedDict, total=False):

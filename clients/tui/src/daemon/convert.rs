@@ -37,6 +37,8 @@ pub fn value(entry: &Entry) -> Value {
 pub fn session(opened: OpenSessionResult) -> Session {
     let session = opened.session;
     let newer = opened.diagnostics.iter().find_map(newer_branch);
+    let of_stream = |found: &&client::Diagnostic| found.kind == client::DiagnosticKind::LogRewound;
+    let rewound = opened.diagnostics.iter().filter(of_stream).count();
     Session {
         id: session.session_id,
         path: session.path,
@@ -44,7 +46,8 @@ pub fn session(opened: OpenSessionResult) -> Session {
         name: session.name.as_deref().map(text::line),
         first_message: text::line(&session.first_message),
         read_only: session.read_only,
-        damaged: opened.diagnostics.len() - usize::from(newer.is_some()),
+        damaged: opened.diagnostics.len() - usize::from(newer.is_some()) - rewound,
+        rewound: rewound > 0,
         newer,
         open_on: Vec::new(),
         queued: session.queued.unwrap_or_default(),

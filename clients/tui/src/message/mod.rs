@@ -507,6 +507,8 @@ pub struct Session {
     pub read_only: bool,
     /// The number of damaged lines in the file.
     pub damaged: usize,
+    /// Whether the team's stream has lost lines of the file.
+    pub rewound: bool,
     /// The branch with the newest entries, if the file opens on another branch.
     pub newer: Option<NewerBranch>,
     /// The other machines that have the session open.

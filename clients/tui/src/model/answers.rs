@@ -1,5 +1,6 @@
 //! Applies the daemon's answers and notifications to the model.
 
+use super::advice;
 use super::compare::CompareView;
 use super::dialog::{Dialog, RunningNavigation};
 use super::editor::Editor;
@@ -272,9 +273,13 @@ impl Model {
                         session.damaged
                     ));
                 }
+                if session.rewound {
+                    self.say_error(advice::of("logRewound", None));
+                }
                 let newer = session.newer.clone();
                 if let Some(newer) = &newer
                     && session.damaged == 0
+                    && !session.rewound
                 {
                     self.say_newer(newer.turns);
                 }

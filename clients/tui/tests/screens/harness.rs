@@ -364,6 +364,7 @@ pub fn opened(id: &str) -> Session {
         first_message: String::new(),
         read_only: false,
         damaged: 0,
+        rewound: false,
         newer: None,
         open_on: Vec::new(),
         queued: false,

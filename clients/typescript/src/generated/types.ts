@@ -253,6 +253,7 @@ export type DurabilityPolicy = 'os' | 'interval' | 'always';
  * `durabilityUnknown`: A sync failed after the response to its appends.
  * `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
  * `backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
+ * `logRewound`: The team's stream has lost lines that the file has: appends fail until it has them again (fleet.md).
  */
 export type DiagnosticKind =
   | 'invalidJson'
@@ -271,7 +272,8 @@ export type DiagnosticKind =
   | 'cycle'
   | 'durabilityUnknown'
   | 'leafBesideNewest'
-  | 'backgroundCut';
+  | 'backgroundCut'
+  | 'logRewound';
 /**
  * The outcome for a sent message.
  *
@@ -4760,7 +4762,7 @@ export interface GetLeafResult {
    */
   entry?: Entry;
   /**
-   * `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write.
+   * `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it.
    */
   diagnostics?: Diagnostic[];
 }

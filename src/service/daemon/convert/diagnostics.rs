@@ -45,7 +45,13 @@ pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagn
         newest_tip_id: Some(state.tree.id(last).to_owned()),
         ..wire::Diagnostic::of_file(wire::DiagnosticKind::BackgroundCut)
     });
-    leaf_beside_newest(state).into_iter().chain(cut)
+    let rewound = state
+        .has_lost_lines()
+        .then(|| wire::Diagnostic::of_file(wire::DiagnosticKind::LogRewound));
+    leaf_beside_newest(state)
+        .into_iter()
+        .chain(cut)
+        .chain(rewound)
 }
 
 /// The diagnostic of a file that opens beside its newest step (session-file.md §4.2).

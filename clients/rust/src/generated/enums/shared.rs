@@ -31,6 +31,7 @@ string_enum! {
     /// `durabilityUnknown`: A sync failed after the response to its appends.
     /// `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
     /// `backgroundCut`: The last write, in the background, was cut off: other programs open the file at its last entry.
+    /// `logRewound`: The team's stream has lost lines that the file has: appends fail until it has them again (fleet.md).
     pub enum DiagnosticKind {
         InvalidJson = "invalidJson",
         NulBytes = "nulBytes",
@@ -49,6 +50,7 @@ string_enum! {
         DurabilityUnknown = "durabilityUnknown",
         LeafBesideNewest = "leafBesideNewest",
         BackgroundCut = "backgroundCut",
+        LogRewound = "logRewound",
     }
 }
 
