@@ -306,7 +306,7 @@ fn an_open_file_goes_on_with_a_log_that_was_made_anew_and_filled_again() {
     let failed = replica.settle_alone(TornLine::Leave).unwrap_err();
     assert_eq!(failed.kind, Kind::LogRewound);
     let kept = Position(header().len() as u64);
-    let given_back = text[header().len()..].as_bytes();
+    let given_back = &text.as_bytes()[header().len()..];
     let appended = setup.log.files().append(ID, kept, given_back).unwrap();
     assert!(matches!(appended, AppendOutcome::Appended(_)));
     replica.settle_alone(TornLine::Leave).unwrap();
