@@ -333,7 +333,7 @@ def hand_over(agent, running, daemon, provider, prompt, session, entries, entry)
         raise AssertionError(f"{agent.NAME}, {prompt}: more than a record was written")
     native = running.take_over(result)
     turn = running.turn(native, prompt)
-    requests = [request for request in provider.requests if not model.is_about_title(request)]
+    requests = [request for request in provider.requests if not model.is_aside(request)]
     requests = [request for request in requests if prompt in json.dumps(request, ensure_ascii=False)]
     if not requests:
         raise AssertionError(f"{agent.NAME}, {prompt}: no request")

@@ -42,10 +42,12 @@ def answer(prompt):
     return f"You said: {prompt}"
 
 
-def is_about_title(request):
-    """Whether an agent asks for the title of a conversation, which goose, opencode and Claude Code do at any time."""
+def is_aside(request):
+    """Whether an agent asks for something about a conversation at any time: goose, opencode and Claude Code for a title,
+    Claude Code for the next prompt too."""
     messages = request.get("messages") or [{}]
-    in_claude_code = "You are naming a coding session" in str(request.get("system"))
+    system, last = str(request.get("system")), str(messages[-1].get("content"))
+    in_claude_code = "You are naming a coding session" in system or "[SUGGESTION MODE" in last
     return in_claude_code or "title" in str(messages[0].get("content"))[:200]
 
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from agents import AGENTS, FORKING, Peer, bring, said
-from model import Model, is_about_title
+from model import Model, is_aside
 
 # What the answer to a move says if the agent has the conversation as a session of its own.
 WAYS = [
@@ -108,7 +108,7 @@ class Talk:
         chunks = [update["update"] for update in self.editor.updates]
         ids = [chunk.get("messageId") for chunk in chunks if chunk["sessionUpdate"] == "agent_message_chunk"]
         self.ids[number] = next((id for id in reversed(ids) if id), None)
-        asked = [request for request in self.model.requests if not is_about_title(request)]
+        asked = [request for request in self.model.requests if not is_aside(request)]
         heard = next(found for found in map(parts, reversed(asked)) if ("user", text) in found)
         # goose has no shell in some sessions.
         if " RUN " in text and (self.name != "goose" or heard[-1][0] == "result"):
