@@ -322,6 +322,14 @@ fn folders_that_are_never_saved_are_refused() {
         let path = std::path::Path::new(path).canonicalize().unwrap();
         assert!(snapshot::check_root(&path).is_err(), "{}", path.display());
     }
+    let scene = Scene::new();
+    git(&scene.work, &["init", "--quiet"]);
+    commit_all(&scene.work);
+    for name in [b".git".as_slice(), b".git/objects", b"\xff"] {
+        let path = scene.work.join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir_all(&path).unwrap();
+        assert!(snapshot::check_root(&path).is_err(), "{}", path.display());
+    }
 }
 
 /// If git fails, the tree of an earlier snapshot is not used.

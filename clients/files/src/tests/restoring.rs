@@ -464,6 +464,26 @@ fn a_second_command_waits_for_the_first() {
 }
 
 #[test]
+fn a_restore_can_be_undone_for_thirty_days() {
+    let scene = Scene::new();
+    scene.write("a", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    let left_after = |days: u64| {
+        let mut restore = journal::all(&scene.root).unwrap().remove(0);
+        restore.time = crate::snapshot::now() - days * 24 * 60 * 60 * 1000;
+        journal::write(&scene.root, &restore).unwrap();
+        let lock = scene.root.lock(WAIT).unwrap();
+        crate::space::prune(&scene.root, &lock, u64::MAX).unwrap();
+        crate::space::of(&scene.root, &lock).unwrap().restores
+    };
+    assert_eq!((left_after(29), left_after(31)), (1, 0));
+    assert!(take_back(&scene.root, false, false).is_err());
+    assert_eq!(scene.read("a"), "1");
+}
+
+#[test]
 fn old_records_are_dropped_to_fit_the_budget() {
     let scene = Scene::new();
     for number in 0..8 {
