@@ -12,10 +12,14 @@ use treelined_core::id::Source;
 use treelined_files::os::file;
 use treelined_import::Tool;
 use treelined_import::importer::discover;
-use treelined_import::neutral::{Losses, NeutralPath, Options, PathMessage, tokens_of};
+use treelined_import::neutral::{
+    Losses, Message, NeutralPath, Options, Part, PathMessage, tokens_of,
+};
 
 /// The longest prompt that is passed as an argument, in bytes. Systems limit an argument to 128 KiB.
 const MAX_ARGUMENT: usize = 96 << 10;
+/// The most characters of a prompt that are the title of a session.
+const MAX_TITLE: usize = 72;
 /// The largest settings file of an agent that is read, in bytes.
 const MAX_SETTINGS: u64 = 1 << 20;
 
@@ -104,15 +108,33 @@ pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
     match request.tool {
         Some(tool) => write(tool, &request, &path, &mut prepared)?,
         None => {
-            let (title, prompt) = (title(&request), prepared.prompt.as_deref());
+            let (title, prompt) = (title(&request, &path), prepared.prompt.as_deref());
             prepared.text = Some(text::handoff(&path, title, request.session_id, prompt));
         }
     }
     Ok(prepared)
 }
 
-fn title<'a>(request: &Request<'a>) -> &'a str {
-    request.name.unwrap_or("a conversation of treelined")
+/// The name of the session, else the beginning of the last prompt, which tells the branches of a tree apart.
+fn title<'a>(request: &Request<'a>, path: &'a NeutralPath) -> &'a str {
+    let last = || path.messages.iter().rev().find_map(asked);
+    let name = request.name.or_else(last);
+    name.unwrap_or("a conversation of treelined")
+}
+
+/// The beginning of the first line of a prompt.
+fn asked(message: &Message) -> Option<&str> {
+    let Message::User(user) = message else {
+        return None;
+    };
+    let texts = user.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        Part::Image { .. } => None,
+    });
+    let mut lines = texts.flat_map(str::lines).map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && !user.is_summary)?;
+    let end = line.char_indices().nth(MAX_TITLE).map(|(end, _)| end);
+    end.map_or(Some(line), |end| line.get(..end))
 }
 
 /// Makes the files, commands and record of a session for an agent.
@@ -131,7 +153,7 @@ fn write(
         &NewSession {
             path,
             cwd: &prepared.cwd,
-            title: title(request),
+            title: title(request, path),
             session_id: request.session_id,
             now: request.source.now_ms(),
             source: request.source,

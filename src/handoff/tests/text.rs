@@ -26,6 +26,21 @@ fn a_text_says_that_it_is_history() {
     assert!(prepared.files.is_empty() && prepared.steps.is_empty());
 }
 
+/// Once all branches of a session without a name had the same title, in every list of an agent.
+#[test]
+fn a_session_without_a_name_has_its_last_prompt_as_title() {
+    let world = World::new();
+    let answer = json!({ "role": "assistant", "content": [{ "type": "text", "text": "Yes." }] });
+    let long = format!("\n  {} \nand more", "é".repeat(73));
+    let ask = |text: &str| json!({ "role": "user", "content": text });
+    for (text, title) in [("Second?", "Second?"), (&long, &"é".repeat(72))] {
+        let path = [ask("First?"), answer.clone(), ask(text), answer.clone()];
+        let prepared = world.prepare_with(None, &path, |request| request.name = None);
+        let text = prepared.unwrap().text.unwrap();
+        assert!(text.starts_with(&format!("# {title}\n")), "{text}");
+    }
+}
+
 /// Once a handoff began with the first words of the history, so the agent had to read all of it to know the open
 /// work.
 #[test]
