@@ -6,7 +6,8 @@ first, `huge` says 48 MiB at once, `show` says the session, its mode, and the wh
 `initialize`, `NEW` how many sessions can be made, `MADE` how many were made before, and `LISTS` the ids for `session/list`. `session/load` replays what `HISTORY` says,
 and with `REPLAYS_FORKS` so does `session/fork`. `REMEMBERS` is a file with the conversations of its sessions, in which `session/load` and `session/fork` find them, and
 `know` says the prompts of the session. `calls` says which sessions were to be closed and deleted. `STALLS` is a method and a file: a second
-`session/new` or `session/set_mode`, or a first other one, makes the file and has no answer. With `STRICT` it refuses methods that it has not promised, with `IDS` its messages have ids. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
+`session/new` or `session/set_mode`, or a first other one, makes the file and has no answer. With `STRICT` it refuses methods that it has not promised, and prompts
+in sessions that it has not opened in this run; with `IDS` its messages have ids. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
 import json
@@ -117,10 +118,15 @@ def catch(name):
     signal.signal(getattr(signal, name), tell)
 
 
+# The sessions that are open.
+opened = set()
+
+
 def new_id(least):
     """The id of a new session."""
     global made
     made = max(made + 1, least)
+    opened.add(f"s{made}")
     return f"s{made}"
 
 
@@ -158,6 +164,8 @@ def main():
             continue
         if "STRICT" in os.environ and method and lacks(method):
             send({"id": request["id"], "error": {"code": -32601, "message": f"no {method}"}})
+        elif method == "session/prompt" and "STRICT" in os.environ and request["params"]["sessionId"] not in opened:
+            send({"id": request["id"], "error": {"code": -32002, "message": "Resource not found"}})
         elif method == "session/prompt":
             prompt(request)
         elif method == "initialize":
@@ -178,6 +186,7 @@ def main():
                 replay(session)
             send({"id": request["id"], "result": {"sessionId": session}})
         elif method == "session/load":
+            opened.add(request["params"]["sessionId"])
             replay(request["params"]["sessionId"])
             send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
         elif method == "session/list" and "LISTS" in os.environ:
@@ -185,6 +194,7 @@ def main():
             send({"id": request["id"], "result": {"sessions": sessions}})
         elif method in ("session/close", "session/delete"):
             asked.append([method.removeprefix("session/"), request["params"]["sessionId"]])
+            opened.discard(request["params"]["sessionId"])
             if method == "session/delete":
                 memory(lambda known: known.pop(request["params"]["sessionId"], None))
             send({"id": request["id"], "result": {}})
@@ -195,6 +205,8 @@ def main():
             answer = request["result"]["outcome"]["outcome"]
             chunk(next(iter(running), "s1"), "agent_message_chunk", f"The answer is {answer}.")
         elif "id" in request:
+            if method == "session/resume":
+                opened.add(request["params"]["sessionId"])
             if method == "session/set_mode":
                 modes[request["params"]["sessionId"]] = request["params"]["modeId"]
             send({"id": request["id"], "result": {"protocolVersion": 1}})

@@ -100,6 +100,7 @@ impl Agents {
         }
         if let Some(agent) = self.recall.as_ref().and_then(|recall| recall(editor)) {
             self.switch(editor, &agent);
+            self.set_closed(editor);
         }
     }
 
@@ -182,6 +183,12 @@ impl Agents {
     fn leave(&mut self, agent: &str) {
         self.whose.insert(agent.to_owned(), Whose::Nobodys);
         self.open.insert(agent.to_owned(), Instant::now());
+    }
+
+    /// Notes that the agent has not opened a session in this run, which the conversation has left.
+    pub(crate) fn set_closed(&mut self, agent: &str) {
+        self.open.remove(agent);
+        self.closed.insert(agent.to_owned());
     }
 
     /// Removes and returns the sessions to close. These are the sessions that were left at least `age` ago. If more

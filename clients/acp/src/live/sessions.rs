@@ -189,6 +189,8 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
     }
     begin(live, recorder, &there, &place, entry).await?;
     switch(live, &load.session, &there.agent, recorder);
+    // The agent may not have opened the session in this run.
+    live.router().agents.set_closed(&agent);
     Ok(match there.about {
         about @ Value::Object(_) => about,
         _ => json!({}),

@@ -130,6 +130,43 @@ fn an_agent_that_loads_nothing_goes_on_all_the_same() {
     assert_eq!(texts, ["one", "You said: one", "show"]);
 }
 
+/// The relay took the first session for one that the agent has open, since the editor had loaded it by its id. The agent refused
+/// the next prompt.
+#[test]
+fn a_session_that_was_left_in_an_earlier_run_is_opened_before_it_goes_on() {
+    let loads = json!({ "loadSession": true, "sessionCapabilities": { "list": {}, "close": {} } });
+    let none = json!({});
+    let ways = [
+        (loads, "The session goes on that the agent has of it."),
+        (none, "The agent gets what was said before as text"),
+    ];
+    for (capabilities, way) in ways {
+        let folders = Folders::new();
+        let memory = folders.path("memory");
+        let remembers = ("REMEMBERS", memory.to_str().unwrap());
+        let mut editor = with(&folders, &capabilities, &[remembers]);
+        let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+        editor.ask("session/new", place.clone());
+        editor.prompt("s1", "one");
+        editor.prompt("s1", "two");
+        answer(&mut editor, "s1", "/back");
+        editor.prompt("s1", "other");
+        assert_eq!(editor.end(), 0);
+
+        let mut editor = with(&folders, &capabilities, &[remembers, ("MADE", "2")]);
+        let load = json!({ "sessionId": "s1", "cwd": place["cwd"], "mcpServers": [] });
+        editor.ask("session/load", load);
+        editor.prompt("s1", "more");
+        let text = answer(&mut editor, "s1", "/go 2");
+        assert!(text.contains(way), "{text}");
+        editor.prompt("s1", "again");
+        assert_eq!(editor.end(), 0);
+        let texts = path(&folders, "You said: again");
+        let expected = ["one", "You said: one", "two", "You said: two", "again"];
+        assert_eq!(texts[..5], expected);
+    }
+}
+
 #[test]
 fn a_fork_is_a_branch_with_every_agent() {
     let folders = Folders::new();

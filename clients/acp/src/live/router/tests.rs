@@ -1,6 +1,7 @@
 //! Routes messages of both sides, without a process.
 
 use super::*;
+use std::time::{Duration, Instant};
 
 fn id(json: &str) -> Box<RawValue> {
     serde_json::from_str(json).unwrap()
@@ -151,4 +152,18 @@ fn settings_are_kept_by_kind_with_the_last_one() {
             r#"{"sessionId":"c","modeId":"y"}"#
         ]
     );
+}
+
+#[test]
+fn a_session_is_closed_some_time_after_it_was_left_and_the_oldest_of_many_at_once() {
+    let mut router = moved();
+    let age = Duration::from_secs(300);
+    let now = Instant::now();
+    assert!(router.agents.due_to_close(now, age, 3).is_empty());
+    assert_eq!(router.agents.due_to_close(now + age, age, 3), ["a"]);
+    assert!(!router.agents.has_left());
+    for session in ["c", "d", "e", "f", "g"] {
+        router.agents.switch("a", session);
+    }
+    assert_eq!(router.agents.due_to_close(now, age, 3), ["b", "c"]);
 }
