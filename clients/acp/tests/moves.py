@@ -1,5 +1,6 @@
 """Moves with real agents, offline, behind the recorder with `--live`: after each move the next request to the model must have the
-chosen branch, and nothing else of the conversation.
+chosen branch, and nothing else of the conversation. Where no sessions of an agent's own kind can be made, it gets the branch as
+a text.
 
 Moves by chance depend on TREELINED_TEST_SEED.
 """
@@ -14,12 +15,23 @@ from pathlib import Path
 from agents import AGENTS, FORKING, Peer, bring, said
 from model import Model, is_aside
 
-# What the answer to a move says if the agent has the conversation as a session of its own.
-WAYS = [
-    "The agent has what was said before.",
-    "The session goes on that the agent has of it.",
-    "The agent begins anew.",
-]
+# What the answer to a move says, by the way that was taken.
+NATIVE, LEFT = "The agent has what was said before.", "The session goes on that the agent has of it."
+NEW, TEXT = "The agent begins anew.", "The agent gets what was said before as text, with your next prompt."
+# No sessions of their own kind are made for these.
+BY_TEXT = ["gemini"]
+
+
+def is_text_of(before, others, request):
+    """Whether the text of a request has all prompts and answers of a path, in order, and none of the other prompts."""
+    told, at = json.dumps(request, ensure_ascii=False), 0
+    if any(other in told for other in others):
+        return False
+    for _, words in before:
+        at = told.find(words, at)
+        if at < 0:
+            return False
+    return True
 
 
 def parts(request):
@@ -74,6 +86,8 @@ class Talk:
         self.command = [options.recorder, *kept, "--daemon", self.daemon, "--live", "--", *agent]
         # The prompts on the path to each prompt, by its number, and the id of the answer to it.
         self.paths, self.ids = {0: []}, {}
+        # How much of a path the agent has as a text, by its last prompt.
+        self.as_text, self.goes_as_text = {}, None
         # Prompts that a call has followed.
         self.called = set()
         self.start()
@@ -109,11 +123,17 @@ class Talk:
         ids = [chunk.get("messageId") for chunk in chunks if chunk["sessionUpdate"] == "agent_message_chunk"]
         self.ids[number] = next((id for id in reversed(ids) if id), None)
         asked = [request for request in self.model.requests if not is_aside(request)]
-        heard = next(found for found in map(parts, reversed(asked)) if ("user", text) in found)
+        pairs = ((parts(request), request) for request in reversed(asked))
+        heard, request = next(pair for pair in pairs if ("user", text) in pair[0])
         # goose has no shell in some sessions.
         if " RUN " in text and (self.name != "goose" or heard[-1][0] == "result"):
             self.called.add(text)
-        wanted = [*self.spoken(before), *self.spoken([text])[:-1]]
+        length = self.goes_as_text if self.goes_as_text is not None else self.as_text.get(tuple(before), 0)
+        self.as_text[tuple(path)], self.goes_as_text = length, None
+        told = [(role, words) for role, words in self.spoken(before[:length]) if role in ("user", "assistant")]
+        others = {prompt for other in self.paths.values() for prompt in other} - {*path}
+        assert is_text_of(told, others if length else [], request), f"{self.name}: {told} is not in\n{request}"
+        wanted = [*self.spoken(before[length:]), *self.spoken([text])[:-1]]
         assert heard == wanted, f"{self.name}: the model got\n{heard}\nand not\n{wanted}"
         return path
 
@@ -123,8 +143,11 @@ class Talk:
     def move(self, line, to):
         """Goes to the path behind a prompt."""
         told = self.editor.prompt(self.session, line)
-        assert any(way in told for way in WAYS), f"{self.name}: {line}: {told}"
-        return self.paths[to]
+        path = self.paths[to]
+        by = next((way for way in (NATIVE, LEFT, NEW, TEXT) if way in told), None)
+        assert by and (by != TEXT or self.name in BY_TEXT), f"{self.name}: {line}: {told}"
+        self.goes_as_text = None if by == LEFT else len(path) if by == TEXT else 0
+        return path
 
     def fork(self, number):
         """A copy that ends with the answer to a prompt; the whole conversation without a number."""
@@ -165,6 +188,9 @@ class Talk:
         everything = said(self.daemon, self.folder, self.recorded, "get_entries")
         prompts = sorted(part[1] for part in everything if part[0] == "user")
         assert prompts == sorted(path[-1] for path in self.paths.values() if path), f"{self.name}: {prompts}"
+        if self.name in BY_TEXT:
+            # An import brings a session that began with a text as another one.
+            return
         bring(self.daemon, self.name, self.recorded, self.store, self.environment)
         again = said(self.daemon, self.folder, self.recorded, "get_entries")
         assert again == everything, f"{self.name}, imported:\n{again}\nbefore:\n{everything}"
@@ -180,7 +206,7 @@ def each_kind(talk, is_short):
     talk.ask(talk.move("/go 4", 4), "Prompt theta")
     talk.ask(talk.move("/go 6", 6), "Prompt iota")
     talk.ask(talk.move("/undo", 6), "Prompt kappa")
-    if not is_short:
+    if not is_short and talk.name not in BY_TEXT:
         others(talk)
     talk.close()
 
@@ -215,7 +241,8 @@ def by_chance(talk, chance, count):
 
     path = ask(ask(ask([])))
     for _ in range(count):
-        if chance.random() < 0.05:
+        # The agent tells the text with the history that follows it.
+        if talk.name not in BY_TEXT and chance.random() < 0.05:
             assert talk.start_again() == path, talk.name
             path = ask(path)
         here = talk.number(path[-1])
@@ -235,7 +262,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     for name in ("recorder", "daemon", "installed"):
         options.add_argument(name, type=lambda path: str(Path(path).resolve()))
-    options.add_argument("names", nargs="+", choices=FORKING)
+    options.add_argument("names", nargs="+", choices=[*FORKING, *BY_TEXT])
     options.add_argument("--short", action="store_true", help="leave copies, branches of the list and the next run out")
     options.add_argument("--random", type=int, metavar="COUNT", help="make so many moves by chance")
     options = options.parse_args()
@@ -245,10 +272,10 @@ def main():
             talk = Talk(options, name, model, Path(folder).resolve())
             if options.random:
                 by_chance(talk, random.Random(seed), options.random)
-                print(f"{name}: {options.random} moves by chance, seed {seed}; the import adds nothing")
+                print(f"{name}: {options.random} moves by chance, seed {seed}")
             else:
                 each_kind(talk, options.short)
-                print(f"{name}: {len(talk.paths) - 1} prompts on their branches; the import adds nothing")
+                print(f"{name}: {len(talk.paths) - 1} prompts on their branches")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ pub(crate) struct About {
     pub(crate) forks: bool,
     pub(crate) closes: bool,
     pub(crate) deletes: bool,
+    /// The agent takes a text of the relay as a resource, apart from the prompt.
     pub(crate) embeds: bool,
 }
 
@@ -82,6 +83,8 @@ impl About {
         let told: Initialized = message.result().unwrap_or_default();
         let capabilities = told.agent_capabilities;
         let sessions = capabilities.session_capabilities;
+        // Gemini CLI writes the address of a resource and the prompt into one word.
+        let is_gemini = told.agent_info.name.to_lowercase().contains("gemini");
         About {
             is_known: true,
             name: told.agent_info.name,
@@ -90,7 +93,7 @@ impl About {
             forks: sessions.fork.is_some(),
             closes: sessions.close.is_some(),
             deletes: sessions.delete.is_some(),
-            embeds: capabilities.prompt_capabilities.embedded_context,
+            embeds: capabilities.prompt_capabilities.embedded_context && !is_gemini,
         }
     }
 
@@ -141,6 +144,18 @@ mod tests {
         let message = Message::read(line.as_bytes()).unwrap();
         let promised = About::read(&message).promise(line.as_bytes(), &message)?;
         Some(serde_json::from_slice(&promised).unwrap())
+    }
+
+    /// Gemini CLI made one word of the address of the text and the first word of the prompt.
+    #[test]
+    fn gemini_cli_gets_no_resources() {
+        for (name, embeds) in [("gemini-cli", false), ("other", true)] {
+            let result = json!({ "agentInfo": { "name": name },
+                "agentCapabilities": { "promptCapabilities": { "embeddedContext": true } } });
+            let line = json!({ "id": 1, "result": result }).to_string();
+            let message = Message::read(line.as_bytes()).unwrap();
+            assert_eq!(About::read(&message).embeds, embeds, "{name}");
+        }
     }
 
     #[test]

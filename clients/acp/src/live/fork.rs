@@ -59,7 +59,15 @@ async fn forked(live: &Live, fork: &Fork, recorder: &mut Recorder) -> anyhow::Re
             }
         }
     };
-    let mut there = open(live, &fork.session, &fork.setup, &place, entry.as_deref()).await?;
+    let mut there = open(
+        live,
+        &fork.session,
+        &fork.setup,
+        recorder,
+        &place,
+        entry.as_deref(),
+    )
+    .await?;
     let _of_the_source = settings(live, &fork.session, &mut there).await;
     begin(live, recorder, &there, &place, entry).await?;
     Ok(there)

@@ -84,14 +84,8 @@ async fn moved(
             "The session goes on that the agent has of it.",
         ));
     }
-    let mut there = open(
-        live,
-        &command.session,
-        &setup,
-        &place,
-        target.entry.as_deref(),
-    )
-    .await?;
+    let entry = target.entry.as_deref();
+    let mut there = open(live, &command.session, &setup, recorder, &place, entry).await?;
     let failures = settings(live, &command.session, &mut there).await;
     let entry = target.entry.clone();
     begin(live, recorder, &there, &place, entry).await?;
@@ -182,7 +176,7 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
         let prompt = prompt.context("there is no prompt before this place")?;
         return Ok(Target {
             entry: Some(id),
-            words: format!("behind {prompt}"),
+            words: format!("after {prompt}"),
         });
     }
     let row = row.context("name a prompt by its number in /tree, or a label, such as /go 3")?;
@@ -192,7 +186,7 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
     };
     Ok(Target {
         entry: Some(entry),
-        words: format!("behind {row}"),
+        words: format!("after {row}"),
     })
 }
 
@@ -265,13 +259,14 @@ pub(super) async fn open(
     live: &Live,
     editor: &str,
     setup: &Setup,
+    recorder: &mut Recorder,
     place: &Place,
     entry: Option<&str>,
 ) -> anyhow::Result<There> {
     let is_answer = |entry: &Entry| role(entry).is_some_and(|role| role == "assistant");
     let answered = up_to(&place.client, entry.map(str::to_owned), is_answer).await?;
     let Some(entry) = entry.filter(|_| answered.is_some()) else {
-        let (agent, about) = new_session(live, editor, setup).await?;
+        let (agent, about) = make(live, editor, "session/new", None, setup).await?;
         let words = "The agent begins anew.".to_owned();
         return Ok(There {
             agent,
@@ -291,6 +286,57 @@ pub(super) async fn open(
             }
         }
     }
+    if let Some(there) = copied(live, editor, setup, recorder, place, entry).await? {
+        return Ok(there);
+    }
+    let mut there = with_text(live, editor, setup, place, entry).await?;
+    there.words.push_str(&failure);
+    Ok(there)
+}
+
+/// Lets the agent copy a session that ends at an entry. The session is in use, by another session of the editor for
+/// instance. `None` if there is no such session, or the agent does not copy it.
+async fn copied(
+    live: &Live,
+    editor: &str,
+    setup: &Setup,
+    recorder: &mut Recorder,
+    place: &Place,
+    entry: &str,
+) -> anyhow::Result<Option<There>> {
+    if !live.router().about().forks {
+        return Ok(None);
+    }
+    let step = step(&place.client, Some(entry.to_owned())).await?;
+    for source in recorder.recorded_in(place).await? {
+        if !live.router().agents.is_in_use(&source) {
+            continue;
+        }
+        let Some(found) = left::ends_at(recorder, &source, place, &step).await? else {
+            continue;
+        };
+        let Ok((agent, about)) = make(live, editor, "session/fork", Some(&source), setup).await
+        else {
+            continue;
+        };
+        return Ok(Some(There {
+            agent,
+            is_text: found.is_text,
+            about,
+            words: "The agent has copied its session.".to_owned(),
+        }));
+    }
+    Ok(None)
+}
+
+/// Lets the agent make a session, whose first prompt gets the conversation up to an entry as a text.
+async fn with_text(
+    live: &Live,
+    editor: &str,
+    setup: &Setup,
+    place: &Place,
+    entry: &str,
+) -> anyhow::Result<There> {
     let handed = place
         .client
         .continue_session(ContinueIn::Text)
@@ -299,11 +345,16 @@ pub(super) async fn open(
     let text = handed
         .text
         .context("the daemon has made no text of the conversation")?;
-    let (agent, about) = new_session(live, editor, setup).await?;
+    let (agent, about) = make(live, editor, "session/new", None, setup).await?;
+    let uri = format!("treelined:{}/{entry}", place.session_id);
     let block = match live.router().about().embeds {
         true => json!({ "type": "resource", "resource": {
-            "uri": format!("treelined:{}/{entry}", place.session_id), "mimeType": "text/markdown", "text": text } }),
-        false => json!({ "type": "text", "text": text }),
+            "uri": uri, "mimeType": "text/markdown", "text": text } }),
+        // The marks separate the text from the prompt.
+        false => {
+            let marked = format!("<context ref=\"{uri}\">\n{text}</context>\n");
+            json!({ "type": "text", "text": marked })
+        }
     };
     live.router().agents.set_handoff(&agent, block.to_string());
     let losses = lost(handed.losses.iter().map(|loss| loss.text.as_str()));
@@ -312,7 +363,7 @@ pub(super) async fn open(
         is_text: true,
         about,
         words: format!(
-            "The agent gets what was said before as text, with your next prompt.{losses}{failure}"
+            "The agent gets what was said before as text, with your next prompt.{losses}"
         ),
     })
 }
@@ -325,12 +376,16 @@ fn lost<'a>(losses: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Lets the agent make a session. Returns its id and the agent's answer.
-async fn new_session(live: &Live, editor: &str, setup: &Setup) -> anyhow::Result<(String, Value)> {
+/// Lets the agent make a session by a method: a new one, or a copy of `source`. Returns its id and the agent's answer.
+async fn make(
+    live: &Live,
+    editor: &str,
+    method: &str,
+    source: Option<&str>,
+    setup: &Setup,
+) -> anyhow::Result<(String, Value)> {
     live.router().agents.set_unnamed(Some(editor));
-    let made = live
-        .request("session/new", &place_params(None, setup))
-        .await?;
+    let made = live.request(method, &place_params(source, setup)).await?;
     let agent = made.get("sessionId").and_then(Value::as_str);
     let agent = agent.context("the agent names no new session")?.to_owned();
     let mut router = live.router();

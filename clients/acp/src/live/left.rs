@@ -61,7 +61,7 @@ pub(super) async fn at(
 }
 
 /// The position up to which a session of the agent is recorded, if its last step is `step`.
-async fn ends_at(
+pub(super) async fn ends_at(
     recorder: &mut Recorder,
     agent: &str,
     place: &Place,

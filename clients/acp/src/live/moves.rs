@@ -179,6 +179,11 @@ impl Agents {
             .collect()
     }
 
+    /// Whether an editor session of this run uses an agent session that this run has seen.
+    pub(crate) fn is_in_use(&self, agent: &str) -> bool {
+        self.known.contains(agent) && matches!(self.whose(agent), Whose::Editors(_))
+    }
+
     /// Notes that the conversation has left an agent session.
     fn leave(&mut self, agent: &str) {
         self.whose.insert(agent.to_owned(), Whose::Nobodys);

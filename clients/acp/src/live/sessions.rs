@@ -183,7 +183,8 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
         (None, None) => bail!("this session is not recorded, and the agent loads none"),
     };
     let entry = place.leaf.clone();
-    let there = open(live, &load.session, &load.setup, &place, entry.as_deref()).await?;
+    let at = entry.as_deref();
+    let there = open(live, &load.session, &load.setup, recorder, &place, at).await?;
     if let Some(entry) = entry.as_ref().filter(|_| load.is_told) {
         told(live, &load.session, &place, entry).await?;
     }

@@ -1,7 +1,7 @@
 //! The relay lists, loads and forks for agents that cannot.
 
 use crate::live::{answer, is_announcement, start};
-use crate::moves::{begin, path, shown};
+use crate::moves::{begin, path, said, shown};
 use crate::{Editor, Folders};
 use serde_json::{Value, json};
 
@@ -120,6 +120,9 @@ fn an_agent_that_loads_nothing_goes_on_all_the_same() {
     assert_eq!(texts[..2], [&json!("one"), &json!("You said: one")]);
     let (session, _, prompt) = shown(&mut editor, "s1");
     assert_eq!((session.as_str(), prompt.len()), ("s2", 2), "as text");
+    let text = prompt[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("<context ref=\"treelined:"), "{text}");
+    assert!(text.ends_with("You said: one\n</context>\n"), "{text}");
     let missing = refusal(&mut editor, "session/load", load("s9"));
     assert_eq!(
         missing,
@@ -215,6 +218,40 @@ fn a_fork_is_a_branch_with_every_agent() {
         texts[2..],
         ["two", "You said: two", "three", "You said: three"]
     );
+}
+
+/// The only session of the agent that ends there belongs to another session of the editor.
+#[test]
+fn a_session_in_use_is_copied_before_the_agent_gets_a_text() {
+    let folders = Folders::new();
+    let memory = folders.path("memory");
+    let remembers = ("REMEMBERS", memory.to_str().unwrap());
+    let forks = json!({ "sessionCapabilities": { "fork": {}, "list": {} } });
+    let mut editor = with(&folders, &forks, &[remembers]);
+    let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
+    editor.ask("session/new", place.clone());
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    let fork = json!({ "sessionId": "s1", "cwd": place["cwd"], "mcpServers": [] });
+    assert_eq!(editor.ask("session/fork", fork)["sessionId"], "s2");
+    editor.prompt("s2", "three");
+    let text = answer(&mut editor, "s2", "/back");
+    assert!(
+        text.starts_with("— back before 3 “three” —\n\nThe agent has copied its session."),
+        "{text}"
+    );
+    let (session, _, prompt) = shown(&mut editor, "s2");
+    assert_eq!((session.as_str(), prompt.len()), ("s3", 1));
+    let heard = said(&mut editor, "s2", "know");
+    let prompts = "Prompts: [\"one\", \"two\", \"show\", \"know\"]";
+    assert!(heard.starts_with(prompts), "{heard}");
+    // The session that was copied goes on by itself.
+    let heard = said(&mut editor, "s1", "know again");
+    let prompts = "Prompts: [\"one\", \"two\", \"know again\"]";
+    assert!(heard.starts_with(prompts), "{heard}");
+    assert_eq!(editor.end(), 0);
+    let expected = ["one", "You said: one", "two", "You said: two", "show"];
+    assert_eq!(path(&folders, "show"), expected);
 }
 
 #[test]

@@ -74,6 +74,7 @@ fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
     assert_eq!(prompt.len(), 2, "{prompt:?}");
     assert_eq!(prompt[0]["type"], "resource");
     let handoff = prompt[0]["resource"]["text"].as_str().unwrap();
+    assert!(handoff.starts_with("# one\n"), "{handoff}");
     assert!(handoff.contains("You said: one"), "{handoff}");
     assert!(!handoff.contains("two"), "{handoff}");
     // It is handed over once.
@@ -81,7 +82,7 @@ fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
 
     let text = answer(&mut editor, "s1", "/go 3");
     assert!(
-        text.starts_with("— behind 3 “three” —\n\nThe session goes on"),
+        text.starts_with("— after 3 “three” —\n\nThe session goes on"),
         "{text}"
     );
     let (session, _, prompt) = shown(&mut editor, "s1");

@@ -169,7 +169,7 @@ fn the_conversation_goes_back_alone() {
     assert_eq!(file(&folders), "two\n");
     // Said beforehand, nothing is asked.
     let text = answer(&mut editor, "s1", "/go 2");
-    assert!(text.starts_with("— behind 2 “two” —"), "{text}");
+    assert!(text.starts_with("— after 2 “two” —"), "{text}");
     let text = answer(&mut editor, "s1", "/undo files");
     assert!(text.contains("The files went back too"), "{text}");
     assert_eq!(file(&folders), "one\n");
@@ -219,7 +219,7 @@ fn a_branch_is_chosen_in_a_form() {
     let chosen = json!({ "action": "accept", "content": { "place": tip } });
     choose(&mut editor, &question, chosen);
     let (said, _) = end_of(&mut editor, id);
-    assert!(said[0].starts_with("— behind 2 “two” —"), "{said:?}");
+    assert!(said[0].starts_with("— after 2 “two” —"), "{said:?}");
     let (id, question) = asked(&mut editor, "s1", "/tree", method);
     let error = json!({ "code": -32601, "message": "no forms" });
     editor.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": error }));
