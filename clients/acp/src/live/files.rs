@@ -3,12 +3,19 @@
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use treelined_client::DaemonArgs;
 
 /// The exit code of a restore that waits for the user's agreement.
 const NOT_AGREED: i32 = 2;
 /// The most bytes of a preview that are shown.
 const MAX_SHOWN: usize = 16 << 10;
+/// How often and how long the relay waits for what `treelined files watch` saves a moment after the end of a turn.
+const WAITS: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(300),
+    Duration::from_millis(900),
+];
 
 pub(super) struct Files {
     /// The program of the daemon, which starts the program for files.
@@ -33,10 +40,17 @@ impl Files {
 
     /// The changes that a restore to an entry would make. `None` if there are none, or if the files are not saved.
     pub(super) async fn preview(&self, session: &str, entry: &str) -> Option<String> {
-        let shown = self.restore(session, entry, &[]).await.ok()?;
-        let text = String::from_utf8_lossy(&shown.stdout);
-        let text: String = text.chars().take(MAX_SHOWN).collect();
-        (shown.status.code() == Some(NOT_AGREED) && !text.is_empty()).then_some(text)
+        for wait in WAITS {
+            tokio::time::sleep(wait).await;
+            let shown = self.restore(session, entry, &[]).await.ok()?;
+            if !shown.status.success() {
+                let text = String::from_utf8_lossy(&shown.stdout);
+                let text: String = text.chars().take(MAX_SHOWN).collect();
+                let is_asked = shown.status.code() == Some(NOT_AGREED) && !text.is_empty();
+                return is_asked.then_some(text);
+            }
+        }
+        None
     }
 
     /// Restores the files to an entry. Returns the report of the restore.

@@ -1,9 +1,11 @@
 //! `/undo`, and questions of the relay to the person at the editor.
 
 use crate::live::{answer, is_announcement, start};
-use crate::{Editor, Folders, daemon};
+use crate::{AGENT, Editor, Folders, daemon};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Sends a command, and returns its id and the question that comes before its answer.
@@ -59,12 +61,20 @@ fn files(folders: &Folders, arguments: &[&str]) {
 
 /// A conversation of two prompts; each has changed the file `a`, and `/tree` has waited for the record of each.
 fn with_files(folders: &Folders) -> Editor {
+    with_files_of(folders, &daemon())
+}
+
+/// The same with another program as the daemon of the relay.
+fn with_files_of(folders: &Folders, program: &Path) -> Editor {
     let file = folders.path("work/a");
     fs::write(&file, "before\n").unwrap();
     files(folders, &["on"]);
     let state = folders.path("files");
     let named = ("TREELINED_FILES", state.to_str().unwrap());
-    let mut editor = start(folders, &[named, ("TREELINED_FILES_FREE", "0")]);
+    let mut command = folders.command(program);
+    command.args(["--live", "--", "python3", AGENT]);
+    command.envs([named, ("TREELINED_FILES_FREE", "0")]);
+    let mut editor = Editor::start(command);
     editor.ask("initialize", json!({ "protocolVersion": 1 }));
     let place = json!({ "cwd": folders.path("work").canonicalize().unwrap(), "mcpServers": [] });
     editor.ask("session/new", place);
@@ -155,6 +165,27 @@ fn the_files_go_back_if_the_person_says_so() {
     assert_eq!(file(&folders), "mine\n");
     let tree = answer(&mut editor, "s1", "/tree");
     assert!(tree.contains("● 1 one ← here"), "{tree}");
+    assert_eq!(editor.end(), 0);
+}
+
+/// `treelined files watch` saves the files a moment after the end of a turn. A person who was faster heard that there was
+/// nothing to bring back.
+#[test]
+fn an_undo_waits_for_the_files_of_the_last_turn() {
+    let folders = Folders::new();
+    let program = folders.path("treelined");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = files ] && mkdir '{}' 2>/dev/null; then exit 0; fi\nexec '{}' \"$@\"\n",
+        folders.path("called").display(),
+        daemon().display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut editor = with_files_of(&folders, &program);
+    let text = answer(&mut editor, "s1", "/undo files");
+    assert!(text.contains("1 file written"), "{text}");
+    assert!(folders.path("called").exists());
+    assert_eq!(file(&folders), "one\n");
     assert_eq!(editor.end(), 0);
 }
 
