@@ -33,7 +33,7 @@ const OFFERS: [Offer; 6] = [
     Offer {
         verb: Verb::Back,
         name: "back",
-        description: "Go back before the last prompt, or before the last so many",
+        description: "Go back before the last prompt, or before the last N prompts",
         hint: Some("number of prompts"),
     },
     Offer {
@@ -45,7 +45,7 @@ const OFFERS: [Offer; 6] = [
     Offer {
         verb: Verb::Go,
         name: "go",
-        description: "Go on behind a prompt, with its answer: on another branch, for instance",
+        description: "Go on after a prompt and its answer: on another branch, for instance",
         hint: Some("number of the prompt in /tree, or a label"),
     },
     Offer {
@@ -63,6 +63,9 @@ const OFFERS: [Offer; 6] = [
 ];
 /// The prefix of a command whose name the agent also has.
 const OWN: &str = "tl-";
+
+/// The marks of avante.nvim around a prompt.
+const MARKS: (&str, &str) = ("<previous_user_message>", "</previous_user_message>");
 
 /// The prefix of the session ids that stand for branches.
 const BRANCH: &str = "treelined:";
@@ -184,18 +187,41 @@ struct Prompt {
     prompt: Vec<Value>,
 }
 
+/// The text of a block; `None` if the block is not a text.
+fn text(block: &Value) -> Option<&str> {
+    let kind = block.get("type")?.as_str()?;
+    block.get("text")?.as_str().filter(|_| kind == "text")
+}
+
+/// The text that the person has typed, if nothing of the person comes with it. avante.nvim sends more blocks by itself:
+/// links to files, the prompt between marks, earlier prompts between the same marks, and a sentence about them.
+fn typed(prompt: &[Value]) -> Option<&str> {
+    if let [block] = prompt {
+        return text(block);
+    }
+    let is_link =
+        |block: &Value| block.get("type").and_then(Value::as_str) == Some("resource_link");
+    let texts = prompt.iter().filter(|block| !is_link(block)).map(text);
+    let texts = texts.collect::<Option<Vec<_>>>()?;
+    let [now, earlier @ .., about] = &texts[..] else {
+        return None;
+    };
+    let is_marked = |text: &&str| text.starts_with(MARKS.0) && text.ends_with(MARKS.1);
+    let is_avante = earlier.iter().all(is_marked) && about.starts_with("<system_context>");
+    now.strip_prefix(MARKS.0)?
+        .strip_suffix(MARKS.1)
+        .filter(|_| is_avante)
+}
+
 /// The command in a prompt. A command is one line without attachments.
 pub(crate) fn read(params: &str, clashes: Clashes) -> Option<(Verb, String)> {
     // Most prompts are not commands, and may be long: they are not parsed.
-    if !params.contains("\"/") && !params.contains("\"\\/") {
+    let begins = ["\"/", "\"\\/", "_message>/", "_message>\\/"];
+    if !begins.iter().any(|begin| params.contains(begin)) {
         return None;
     }
     let Prompt { prompt } = serde_json::from_str(params).ok()?;
-    let [block] = &prompt[..] else { return None };
-    if block.get("type").and_then(Value::as_str) != Some("text") {
-        return None;
-    }
-    let text = block.get("text")?.as_str()?.trim_end();
+    let text = typed(&prompt)?.trim_end();
     let line = text.strip_prefix('/').filter(|line| !line.contains('\n'))?;
     let (name, words) = match line.split_once(char::is_whitespace) {
         Some((name, words)) => (name, words.trim()),
@@ -351,6 +377,39 @@ mod tests {
             json!([file]),
             json!([]),
             json!("/tree"),
+        ] {
+            assert_eq!(prompt(&other), None, "{other}");
+        }
+    }
+
+    /// avante.nvim sends each prompt with the file that is open, with earlier prompts, and with a sentence. So no command was
+    /// found there.
+    #[test]
+    fn a_command_is_found_among_the_blocks_that_avante_adds() {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let said = |said: &str| {
+            text(&format!(
+                "<previous_user_message>{said}</previous_user_message>"
+            ))
+        };
+        let about = text("<system_context>Continuing from previous session</system_context>");
+        let file = json!({ "type": "resource_link", "name": "a", "uri": "file:///a" });
+        let go = Some((Verb::Go, "2".to_owned()));
+        let whole = json!([file, said("/go 2"), said("one"), said("/tree"), about]);
+        assert_eq!(prompt(&whole), go);
+        assert_eq!(prompt(&json!([said("/go 2"), about])), go);
+        for other in [
+            json!([file, said("one"), said("/go 2"), about]),
+            json!([file, said("/go 2\nplease"), about]),
+            json!([
+                text("<selected_code>x</selected_code>"),
+                said("/go 2"),
+                about
+            ]),
+            json!([said("/go 2"), text("and more"), about]),
+            json!([said("/go 2"), said("one")]),
+            json!([said("/go 2"), { "type": "image" }, about]),
+            json!([said("/go 2")]),
         ] {
             assert_eq!(prompt(&other), None, "{other}");
         }

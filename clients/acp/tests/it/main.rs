@@ -9,6 +9,7 @@ mod live;
 mod many;
 mod moves;
 mod recovery;
+mod setup;
 mod signals;
 mod undo;
 
