@@ -12,7 +12,7 @@ pub struct Branch {
     pub on_active_path: bool,
     /// The nearest ancestor on the active path; `None` for an entry on the path, or without such an ancestor.
     pub left_at: Option<String>,
-    /// Of a branch that was left; only the answer to a question has it.
+    /// Why the branch was left. Only the answer to a question has this.
     pub left: Option<LeftBranch>,
 }
 
@@ -20,12 +20,13 @@ pub struct Branch {
 pub(super) struct Branches<'t> {
     tree: &'t Tree,
     on_path: Vec<bool>,
-    /// For each entry the tip at or below it that comes last in the file, archived ones after others; made on first use.
+    /// For each entry, the tip at or below it that comes last in the file. An archived tip counts only if there is no
+    /// other. Made on first use.
     tips: Option<Vec<Option<Node>>>,
     archived: Archived,
 }
 
-/// The position whose branch an entry is on.
+/// Where an entry is: on the active path, or on the branch of an entry that was abandoned.
 #[derive(Clone, Copy)]
 enum Place {
     Active,
@@ -106,8 +107,8 @@ impl<'t> Branches<'t> {
     }
 }
 
-/// For each entry the tip at or below it that comes last in the file, an archived one only without another. Linear: the
-/// walk up from a tip stops at the first entry that has one.
+/// For each entry, the tip at or below it that comes last in the file. An archived tip counts only if there is no
+/// other. The time is linear, since the walk up from a tip stops at the first entry that already has a tip.
 fn last_tips(tree: &Tree, archived: &Archived) -> Vec<Option<Node>> {
     let mut tips = vec![None; tree.node_count()];
     let branches = branches::list(tree);

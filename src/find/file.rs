@@ -10,13 +10,13 @@ use treelined_files::os::file::{Location, Status};
 pub(crate) struct SearchedFile {
     pub location: Location,
     pub status: Status,
-    /// Ascending. The last one reaches to the end of a file that grows. A labelled entry is its own part, which may
-    /// be within another one.
+    /// The parts, ascending. If the last part ends at the end of the file, it also takes the lines that are appended
+    /// later. A labelled entry is a separate part, which may be inside another part.
     pub parts: Vec<SearchedPart>,
     /// The entries whose label has a part of the query, in file order; `None` if they are unknown.
     pub(super) labelled: Option<Vec<LabelledEntry>>,
-    /// Whether each line of the file is known to be one entry with its own id, below a header. Then each matching
-    /// line is a hit, whatever the other lines have.
+    /// Whether each line of the file is known to be one entry with its own id, below a header. Then each matching line
+    /// is a hit, and the other lines do not matter.
     pub is_plain: bool,
     /// Whether its session is in the directory of the request; `None` if that is unknown.
     pub is_in_directory: Option<bool>,

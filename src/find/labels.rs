@@ -39,7 +39,7 @@ pub(super) fn labelled_entries(opened: &OpenedLog) -> Result<Vec<LabelledEntry>>
     Ok(entries)
 }
 
-/// The current labels as stored. Lines are found by the stored text, from which the normalized one may differ.
+/// The current labels as stored. The scan finds lines by the stored text, and the normalized label may differ from it.
 pub(super) fn labels(opened: &OpenedLog) -> Result<HashMap<Node, String>> {
     let (tree, bodies) = (&opened.tree, opened.log.bodies());
     let (mut reader, mut labels) = (bodies.reader(), HashMap::new());
@@ -51,7 +51,8 @@ pub(super) fn labels(opened: &OpenedLog) -> Result<HashMap<Node, String>> {
     Ok(labels)
 }
 
-/// When the session was created, the time of entries without one; the start of Unix time if the file does not say.
+/// The time when the session was created. It counts as the time of entries without a time. It is 0 if the header has no
+/// readable time.
 pub(super) fn started(opened: &OpenedLog) -> Millis {
     let header = opened.log.header();
     let started = header.and_then(|header| header.timestamp.as_deref());

@@ -10,11 +10,11 @@ use treelined_core::summary::without_preamble;
 use treelined_core::tree::{Node, Tree};
 use treelined_files::log::body::BodyReader;
 
-/// Why a branch was left, and how it went on.
+/// Why a branch was left, and which message followed instead.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftBranch {
     pub reason: Option<LeftReason>,
-    /// The first message on the path to the leaf after the place where the branch was left.
+    /// The first message of the user (without one, of another role) after `left_at` on the path to the leaf.
     pub instead: Option<SaidText>,
 }
 
@@ -25,7 +25,7 @@ pub struct LeftReason {
     pub said: SaidText,
 }
 
-/// Where a reason stands.
+/// The kind of entry that has the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasonKind {
     Note,
@@ -43,7 +43,7 @@ pub struct SaidText {
 /// Explains the branches of one session.
 pub(crate) struct LeftBranches<'t> {
     tree: &'t Tree,
-    /// The note about each entry, and the summary of the branch that ends there.
+    /// The note about each entry (`notes`), and the summary of the branch that ends at an entry (`summaries`).
     notes: HashMap<Node, SaidText>,
     summaries: HashMap<Node, SaidText>,
     /// The path to the leaf, from the root.
@@ -79,7 +79,7 @@ impl<'t> LeftBranches<'t> {
         })
     }
 
-    /// The branch from below `left_at` to `tip`.
+    /// Explains the branch that begins below `left_at` and ends at `tip`.
     pub(crate) fn branch(
         &mut self,
         tip: Node,
@@ -115,7 +115,8 @@ impl<'t> LeftBranches<'t> {
         Ok(left)
     }
 
-    /// The first message of the user after an entry of the path to the leaf, else the first message.
+    /// The first message of the user after `left_at` on the path to the leaf. If there is none, the first message of
+    /// another role.
     fn instead(
         &self,
         left_at: Option<Node>,

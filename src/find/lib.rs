@@ -1,11 +1,12 @@
 //! Search in all sessions of the session directory, open or not (protocol.md §3.16).
 //!
-//! The session files alone are true: a search reads them, so its results are current, and the index may be missing, old
-//! or damaged without a wrong result. In reading order: [`SearchRequest`] is one search; `scan` finds the matching lines
-//! of files; `session` turns the lines of one session into hits, with the branch and the labels of each; `page` sorts
-//! hits and keeps the best; `run` does all of it for one search. The `index` of large directories excludes most lines
-//! from the scan. A session is opened only if a line of its file matches, and the index cannot say that none of its hits
-//! is on the page. [`ask`] ranks entries by a question instead; `left` says why a branch was left. This crate promises no interface to other programs.
+//! A search reads the session files, so its results are current. The index only makes it faster: if the index is
+//! missing, old or damaged, the results are the same. In reading order: [`SearchRequest`] is one search; `scan` finds
+//! the matching lines of files; `session` turns the lines of one session into hits, with the branch and the labels of
+//! each; `page` sorts hits and keeps the best; `run` does all of it for one search. The `index` of large directories
+//! excludes most lines from the scan. A session is opened only if a line of its file matches, and if one of its hits
+//! may be on the page. [`ask`] ranks entries by a question instead, and `left` says why a branch was left. This crate
+//! promises no interface to other programs.
 
 #![cfg_attr(
     test,

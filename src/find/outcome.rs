@@ -25,7 +25,8 @@ pub struct Totals {
     pub entries: u64,
     /// The bytes of files that the scan read.
     pub scanned_bytes: u64,
-    /// Whether there may be more sessions and entries: the index was enough for the page.
+    /// Whether there may be more sessions and entries than these numbers say. Then the search ended when its page was
+    /// known.
     pub are_least: bool,
     /// Sessions of which something was not read, since the time was over.
     pub unread: u64,
@@ -42,6 +43,6 @@ pub struct UnreadFile {
 pub struct SearchWatch<'w> {
     /// Receives each hit that is among the best so far; a better one may displace it later.
     pub on_hit: &'w mut dyn FnMut(&Hit),
-    /// Receives the bytes of files that were searched, and those that are searched in all.
+    /// Receives two numbers: how many bytes were searched so far, and how many will be searched in all.
     pub on_progress: &'w mut dyn FnMut(u64, u64),
 }

@@ -59,7 +59,7 @@ impl Key {
     }
 }
 
-/// No hit of a part of a file has a higher score than this one, or a later time with the same score.
+/// The best score of a part of a file, and the latest time with this score. No hit in the part is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ceiling {
     pub score: u8,
@@ -67,7 +67,7 @@ pub(super) struct Ceiling {
 }
 
 impl Ceiling {
-    /// Of a part whose hits are unknown.
+    /// The ceiling of a part whose hits are unknown.
     pub(super) const NONE: Self = Self {
         score: u8::MAX,
         at: Millis::MAX,
@@ -77,7 +77,7 @@ impl Ceiling {
         self.score != Self::NONE.score
     }
 
-    /// Of a labelled entry at this time.
+    /// The ceiling of a labelled entry with this time.
     pub(super) fn of_labelled(at: Millis) -> Self {
         Self {
             score: weight(FieldKind::Labels, Role::None),
@@ -85,7 +85,7 @@ impl Ceiling {
         }
     }
 
-    /// No hit of a part of this file, which begins at `offset`, comes before this key.
+    /// The first key that a hit of a part can have. The part begins at `offset` in the file at `path`.
     pub(super) fn first_key(self, path: &Arc<str>, offset: u64) -> Key {
         Key {
             score: Reverse(self.score),
@@ -101,12 +101,12 @@ pub(super) struct Page {
     limit: usize,
     after: Option<Key>,
     best: BTreeMap<Key, Hit>,
-    /// Whether the page lacks a hit after the cursor.
+    /// Whether there is a hit after the cursor that is not on the page.
     has_more: bool,
     bound: Bound,
 }
 
-/// The key below which a hit is among the best so far, for the threads that make hits.
+/// The key of the worst hit of a full page. The threads that make hits share it, and leave out what comes after it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bound(Arc<Mutex<Option<Key>>>);
 
@@ -137,8 +137,8 @@ impl Page {
         self.has_more = true;
     }
 
-    /// The key of the worst hit of a full page, if entries with these keys were hits too. Keys that are not after the
-    /// cursor do not count.
+    /// The key of the worst hit of the page, as if entries with these keys were hits too. `None` if the page is not
+    /// full then. Keys that are not after the cursor do not count.
     pub(super) fn bound_with(&self, keys: impl Iterator<Item = Key>) -> Option<Key> {
         let is_after = |key: &Key| self.after.as_ref().is_none_or(|after| key > after);
         let is_new = |key: &Key| is_after(key) && !self.best.contains_key(key);
@@ -155,10 +155,10 @@ impl Page {
         self.has_more |= keys.next().is_some();
     }
 
-    /// Takes a hit, which may displace another. A hit without a body counts only as one more.
+    /// Adds a hit, which may displace another. `None` as the hit only says that there is one more.
     pub(super) fn take(&mut self, key: Key, hit: Option<Hit>, on_hit: &mut dyn FnMut(&Hit)) {
         let is_before = self.after.as_ref().is_some_and(|after| key <= *after);
-        // A file that is searched in several parts has hits again.
+        // If a file is searched in several parts, the same hit may come again.
         if is_before || self.best.contains_key(&key) {
             return;
         }

@@ -14,7 +14,7 @@ use treelined_core::search::{
 };
 use treelined_core::timestamp::Millis;
 
-/// Says of a directory, as headers have it, whether its sessions are searched.
+/// Says whether the sessions of a directory are searched. The directory is written as in the header of a session.
 #[derive(Clone)]
 pub struct DirectoryTest(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
@@ -42,7 +42,7 @@ pub struct SearchRequest {
     pub git: Option<String>,
     /// Only the session with this id.
     pub session: Option<String>,
-    /// An entry passes each of these.
+    /// An entry must pass each of these filters.
     pub entries: Vec<EntryFilter>,
     /// Only entries of this time or later.
     pub since: Option<Millis>,
@@ -57,7 +57,8 @@ pub struct SearchRequest {
     pub after: Option<Key>,
 }
 
-/// The filter of entries by their lines. Names of tools, programs and types are compared in any case of ASCII letters.
+/// A filter of entries by the content of their lines. In names of tools, programs and types, upper and lower case of
+/// ASCII letters count as the same.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EntryFilter {
     /// The tool that the entry calls, or whose result it is.
@@ -82,7 +83,7 @@ impl FieldSet {
         Self(bits.fold(0, |all, bit| all | bit))
     }
 
-    /// Whether it has one of these kinds, a bit each.
+    /// Whether the set has at least one of these kinds. `bits` has one bit for each kind.
     pub(crate) fn has_any(self, bits: u8) -> bool {
         self.0 & bits != 0
     }
@@ -179,7 +180,8 @@ fn has_name(json: &[u8], path: &[&str], wanted: &str) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case(wanted))
 }
 
-/// Passes the name of each tool that a message calls to `is_meant`, until that holds; returns whether it did.
+/// Passes the name of each tool that a message calls to `is_meant`, until `is_meant` returns true. Returns whether it
+/// did.
 pub(super) fn called_tools(line: &[u8], mut is_meant: impl FnMut(&str) -> bool) -> bool {
     let content = json::get_path(line, &["message", "content"]).unwrap_or_default();
     let Ok(mut blocks) = Elements::open(content, 0) else {
@@ -201,7 +203,7 @@ pub(super) struct BestField<'l> {
     pub kind: FieldKind,
     pub score: u8,
     stored: StoredText<'l>,
-    /// The needles found in it.
+    /// The number of needles in the field.
     found: u32,
 }
 
@@ -252,15 +254,16 @@ impl<'r> EntryTest<'r> {
         self.matcher.may_add(line)
     }
 
-    /// The needles in a text, one bit each.
+    /// The needles that are in a text, one bit for each needle.
     fn found_in(&mut self, text: &str) -> u64 {
         self.matcher.begin(0);
         let _seen = self.matcher.see(text);
         self.matcher.found()
     }
 
-    /// The field with most of the query of an entry that matches the query and the filter of entries; of several, the
-    /// one with the highest weight. `None` if the entry does not match. `label` is its current label.
+    /// The field of an entry that has the most needles of the query. Of several such fields, the one with the highest
+    /// weight. `None` if the entry does not match the query and the filters of entries. `label` is the current label of
+    /// the entry.
     pub(super) fn best_field<'l>(
         &mut self,
         line: &'l [u8],
@@ -313,7 +316,7 @@ impl<'r> EntryTest<'r> {
         best.filter(|_| takes && !self.is_left_out(line, kind, role))
     }
 
-    /// Whether a field of the entry itself has a part of the query for what is left out.
+    /// Whether a field of the entry, without its label, has a part of the query `without`.
     pub(super) fn is_left_out(&mut self, line: &[u8], kind: Kind, role: Role) -> bool {
         let Some(matcher) = &mut self.without else {
             return false;
@@ -333,7 +336,7 @@ impl<'r> EntryTest<'r> {
     }
 }
 
-/// The highest score of a field in such an entry, without its label.
+/// The highest score that a field of such an entry can have, without its label.
 fn highest_weight(kind: Kind, role: Role) -> u8 {
     match kind {
         Kind::Message => weight(FieldKind::Text, role),
@@ -347,7 +350,7 @@ fn highest_weight(kind: Kind, role: Role) -> u8 {
 pub(super) struct ScoreSet(u8);
 
 impl ScoreSet {
-    /// The number of scores: they are 1 and up.
+    /// The number of different scores. The lowest score is 1.
     pub(super) const BITS: u32 = 5;
     pub(super) const ALL: Self = Self((1 << Self::BITS) - 1);
     /// The score of labels and names.
@@ -369,7 +372,7 @@ impl ScoreSet {
         self.0 == 0
     }
 
-    /// The scores in it, the highest first.
+    /// The scores in the set, the highest first.
     pub(super) fn descending(self) -> impl Iterator<Item = u8> {
         (1..=5)
             .rev()

@@ -17,20 +17,21 @@ use treelined_files::cancel::Cancel;
 use treelined_files::parallel::{self, ThreadPlan};
 use treelined_files::store::{Store, listing};
 
-/// Most threads that read files.
+/// The most threads that read files.
 const MAX_THREADS: usize = 16;
-/// The bytes of files that make another thread worthwhile.
+/// If the files have fewer bytes than this together, one thread reads them.
 const FOR_ONE_THREAD: u64 = 1 << 20;
 /// The bytes that one thread scans at a time.
 const RANGE: u64 = 4 << 20;
-/// The least cost of a part of a file, in bytes: to open the file takes as long as to scan them.
+/// The least cost of a part of a file, in bytes. To open a file takes as long as to scan this number of bytes.
 const SMALLEST_PART: u64 = 16 << 10;
-/// The bytes that are scanned before their sessions are opened: the first hits arrive after them.
+/// The bytes of the first batch. Its sessions are opened after the batch was scanned, so the first hits arrive then.
 const FIRST_BATCH: u64 = 32 << 20;
-/// The same for later batches, which double: threads wait for each other at the end of each.
+/// The most bytes of a later batch. Each batch is twice as large as the one before, since threads wait for each other
+/// at the end of a batch.
 const LARGEST_BATCH: u64 = 512 << 20;
-/// The bytes that are scanned before the first sessions are opened, if the index says which parts are best: most hits
-/// found until then are displaced by better ones.
+/// If the index says which parts are best, this number of bytes is scanned before the first sessions are opened. Until
+/// then, better hits would displace most of the hits that were found.
 const BEFORE_OPENING: u64 = 64 << 20;
 
 /// The threads for files that have `bytes` bytes together.
@@ -56,20 +57,20 @@ struct FileBatch<'f> {
     /// The number of the file.
     number: usize,
     file: &'f SearchedFile,
-    /// Ascending and disjoint.
+    /// The spans of the parts, ascending and disjoint.
     spans: Vec<Range<u64>>,
-    /// The number of parts in them.
+    /// The number of parts in these spans.
     parts: usize,
 }
 
 /// The state of a file in a search.
 #[derive(Default)]
 struct FileProgress {
-    /// Parts that are not scanned yet.
+    /// The number of parts that are not scanned yet.
     left: usize,
-    /// The matches in the others; empty once no part is left.
+    /// The matches in the scanned parts; empty once all parts are scanned.
     found: FileMatches,
-    /// The hits among them.
+    /// The number of hits among these matches.
     hits: u64,
     /// Whether its session is in the directory of the request; `None` if that is unknown.
     is_in_directory: Option<bool>,
@@ -80,11 +81,11 @@ struct MatchedFile<'f> {
     number: usize,
     file: &'f SearchedFile,
     found: FileMatches,
-    /// The keys of all hits, if they follow from the lines.
+    /// The keys of all hits, if the matching lines alone decide them.
     keys: Option<Vec<Key>>,
 }
 
-/// A part of a file that is to be scanned.
+/// A part of a file that must be scanned.
 struct RankedPart<'f> {
     /// The number of the file.
     number: usize,
@@ -92,11 +93,12 @@ struct RankedPart<'f> {
     rank: Rank,
 }
 
-/// The order in which parts are scanned: those first whose hits are unknown, then those that may have the best hits.
+/// The order in which parts are scanned: first the parts whose hits are unknown, then the parts that may have the best
+/// hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     ceiling: Reverse<Ceiling>,
-    /// The number of the file; if the hits are known, in the order of paths.
+    /// The number of the file. If the best possible hit of the part is known, its number in the order of paths.
     number: usize,
     offset: u64,
 }
@@ -122,7 +124,7 @@ impl Ord for RankedPart<'_> {
 }
 
 impl RankedPart<'_> {
-    /// No hit of the part comes before it.
+    /// The first key that a hit of the part can have.
     fn first_key(&self, files: &[SearchedFile]) -> Option<Key> {
         let path = files.get(self.number)?.location.path();
         let path: Arc<str> = path.to_string_lossy().into();
@@ -130,7 +132,8 @@ impl RankedPart<'_> {
     }
 }
 
-/// The parts of files, those first that may have the best hits. A page needs few of many parts, so they are not sorted.
+/// The parts of files. The heap returns first the parts that may have the best hits. A page needs few of many parts, so
+/// they are not sorted as a whole.
 fn best_first(files: &[SearchedFile]) -> BinaryHeap<Reverse<RankedPart<'_>>> {
     let path = |file: &SearchedFile| file.location.path().to_string_lossy().into_owned();
     let paths: Vec<String> = files.iter().map(path).collect();
@@ -140,7 +143,8 @@ fn best_first(files: &[SearchedFile]) -> BinaryHeap<Reverse<RankedPart<'_>>> {
     for (number, (file, path)) in files.iter().zip(&paths).enumerate() {
         let place = sorted.partition_point(|other| *other < path);
         parts.extend(file.parts.iter().map(|part| {
-            // The last changed file is the first one among equals.
+            // Of parts with unknown hits, the part of the file that was changed last comes first. Other equal parts
+            // come in the order of paths, as their hits do.
             let of_file = if part.ceiling.is_known() {
                 place
             } else {
@@ -172,8 +176,8 @@ impl<'s> SearchRun<'s> {
         }
     }
 
-    /// Searches these files, those parts first that may have the best hits. Once no other part can have a hit on the
-    /// page, it ends if there is much left.
+    /// Searches these files, first the parts that may have the best hits. When no other part can have a hit on the
+    /// page, the search ends, unless so little is left that it can count all hits.
     pub(super) fn files(
         &mut self,
         files: &[SearchedFile],
@@ -228,7 +232,8 @@ impl<'s> SearchRun<'s> {
         Ok(())
     }
 
-    /// Whether the page is full, also with hits of sessions that are not open yet, and all others come after it.
+    /// Whether the page is full, and no hit from `first` on can be on it. The hits of sessions that wait to be opened
+    /// count too.
     fn is_full_before(&self, first: &Key, waiting: &[MatchedFile<'_>]) -> bool {
         let keys = waiting.iter().flat_map(|file| &file.keys).flatten();
         let bound = self.page.bound_with(keys.cloned());
@@ -270,7 +275,8 @@ impl<'s> SearchRun<'s> {
             || (),
             is_in,
             |is_in| {
-                // A file without a readable header is searched, so that its problem is reported, if all may know of it.
+                // A file without a readable header is searched, so that its problem is reported. If the request has a
+                // test of directories, such a file is left out, since the client may have no access to it.
                 taken.push(is_in.unwrap_or(self.request.within.is_none()));
                 self.unless_cancelled()
             },
@@ -287,7 +293,8 @@ impl<'s> SearchRun<'s> {
         Ok(batch)
     }
 
-    /// The files with matches, after a scan; of files that wait to be opened with all their matches.
+    /// Scans a batch, and returns the files with matches. If such a file waits to be opened, it is returned with all
+    /// its matches.
     fn matched<'f>(
         &mut self,
         batch: &[FileBatch<'f>],
@@ -336,8 +343,8 @@ impl<'s> SearchRun<'s> {
         }
     }
 
-    /// Counts the hits of the files that cannot be on the page, and returns the others. Only files whose hits follow
-    /// from their lines are counted without being opened.
+    /// Counts the hits of the files that have no hit on the page, and returns the other files, which must be opened. A
+    /// file is counted without being opened only if its matching lines alone decide its hits.
     fn count_behind_page<'f>(
         &mut self,
         matched: Vec<MatchedFile<'f>>,
@@ -490,7 +497,7 @@ impl FileProgress {
         }
     }
 
-    /// Keeps the matches so far, if more may come.
+    /// Keeps the matches so far, if parts of the file are not scanned yet.
     fn take(&mut self, hits: u64, found: FileMatches) {
         self.hits = hits;
         if self.left > 0 {
@@ -512,7 +519,7 @@ fn joined(mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
-/// Fails with `cancelled` if the work broke off.
+/// Fails with `cancelled` if the work ended early.
 fn completed(done: ControlFlow<()>) -> Result<()> {
     match done {
         ControlFlow::Continue(()) => Ok(()),
@@ -527,7 +534,7 @@ fn break_if_cancelled(cancel: &Cancel) -> ControlFlow<()> {
     }
 }
 
-/// The keys of all hits of a file, if they follow from its matching lines.
+/// The keys of all hits of a file, if its matching lines alone decide them.
 fn line_keys(
     request: &SearchRequest,
     file: &SearchedFile,
@@ -543,7 +550,7 @@ fn line_keys(
     let path: Arc<str> = file.location.path().to_string_lossy().into();
     let mut keys = Vec::with_capacity(found.lines.len());
     for MatchingLine { span, score, at } in &found.lines {
-        // An entry without a time has the time of the header.
+        // An entry without a time has the time of the header, which is not known here.
         let at = (*at)?;
         if request.takes_time(at) {
             keys.push(Key {

@@ -26,7 +26,7 @@ pub(super) struct FileRange {
     pub file: usize,
     /// Bytes from the start of the file.
     pub span: Range<u64>,
-    /// Whether lines that were appended since belong to it.
+    /// Whether lines that are appended later belong to the range.
     pub grows: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct MatchingLine {
 /// The lines of a file that a search needs.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// Ascending.
+    /// The matching lines, ascending.
     pub lines: Vec<MatchingLine>,
     /// Spans of damaged lines that may hold a match, ascending.
     pub damaged: Vec<Range<u64>>,
@@ -79,7 +79,7 @@ impl FileMatches {
         self.lines.is_empty() && self.damaged.is_empty() && !self.has_labels
     }
 
-    /// These matches and those of other parts of the file.
+    /// Joins the matches of two parts of the file. The parts may overlap.
     pub(super) fn joined(mut self, others: Self) -> Self {
         self.add(others);
         self.lines.sort_unstable_by_key(|line| line.span.start);
@@ -107,7 +107,7 @@ pub(super) struct Scanner<'r> {
     buffer: Vec<u8>,
 }
 
-/// The touched label of an entry.
+/// The label of an entry, if it has a part of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryLabel<'l> {
     /// The labels of the file are unknown.
@@ -163,7 +163,7 @@ impl<'r> Scanner<'r> {
             return Ok(());
         };
         let buffer = std::mem::take(&mut self.buffer);
-        // A block of the index is whole lines.
+        // A block of the index has whole lines, so reading stops at its end.
         let chunk = match range.grows {
             true => CHUNK,
             false => CHUNK.min(index(range.span.end.saturating_sub(start))),
@@ -217,7 +217,7 @@ impl<'r> Scanner<'r> {
             let rest = lines.get(index(entry.span.start - offset)..);
             let rest = rest.unwrap_or_default();
             let line = rest.get(..memchr(b'\n', rest).unwrap_or(rest.len()));
-            // A line that is too long for memory is searched by the session.
+            // A line that is too long for memory is searched when the session is opened.
             found.has_labels |= rest.is_empty();
             let label = EntryLabel::Text(&entry.label);
             self.line(line.unwrap_or_default(), entry.span.start, label, found);
@@ -227,8 +227,8 @@ impl<'r> Scanner<'r> {
             new.sort_unstable_by_key(|line| line.span.start);
         }
         if labelled.is_none() && self.test.needs_labels() && !found.has_labels {
-            // A label and its entry may match the query together. Only a line that is a candidate spells `label`
-            // otherwise.
+            // A label and its entry may match the query together. A line that writes `"label"` with escapes is always a
+            // candidate, so it needs no look-up here.
             let mut from = 0;
             while let Some(rest) = lines.get(from..)
                 && let Some(found_at) = memmem::find(rest, br#""label""#)
@@ -244,7 +244,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Searches a line that may match, of an entry with this label.
+    /// Searches a line that may match. `label` is the label of its entry.
     fn line(&mut self, bytes: &[u8], offset: u64, label: EntryLabel<'_>, found: &mut FileMatches) {
         let test = &mut self.test;
         let span = offset..offset + bytes.len() as u64 + 1;
@@ -261,7 +261,7 @@ impl<'r> Scanner<'r> {
                         label: Some(text), ..
                     },
                 ) => {
-                    // The line of an entry with a known label is searched with it.
+                    // If the labels of the file are known, each is searched together with the line of its entry.
                     let is_open = label == EntryLabel::Unknown;
                     found.has_labels |= is_open && test.touches_label(text);
                 }
@@ -309,7 +309,7 @@ fn first_line(file: &File, span: &Range<u64>, grows: bool) -> io::Result<Option<
     if span.start == 0 {
         return Ok(Some(0));
     }
-    // A line begins after a line break: the byte before the span counts.
+    // A line begins after a line break, so the search begins at the byte before the span.
     let (mut at, mut chunk) = (span.start - 1, [0; 4096]);
     while at < span.end || grows {
         let read = match file.read_at(&mut chunk, at) {

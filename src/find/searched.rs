@@ -17,7 +17,7 @@ pub struct SearchedStore<'s> {
 }
 
 impl SearchedStore<'_> {
-    /// The files of the sessions that a request searches, as far as their entries do not matter.
+    /// The files of the sessions that a request searches. Only the filters that need no entries are applied.
     pub(super) fn files(&self, request: &SearchRequest) -> Result<Vec<(Location, Status)>> {
         let mut files = match &request.session {
             None => self.store.session_files()?,

@@ -30,7 +30,8 @@ const NAME_CHARS: usize = 200;
 pub(super) struct SessionHits {
     /// Entries that are hits.
     pub count: u64,
-    /// The hits after the cursor, in order: one more than a page, without a body if the hit cannot be among the best.
+    /// The hits after the cursor, in order, at most one more than a page has. The hit is `None` if it cannot be among
+    /// the best.
     pub best: Vec<(Key, Option<Hit>)>,
 }
 
@@ -56,7 +57,7 @@ pub(super) fn hits(
         reader: bodies.reader(),
         test: EntryTest::new(request),
         started: labels::started(&opened),
-        // A file that was replaced since has other lines.
+        // If the file was replaced after the scan, the scanned lines do not count.
         is_same: opened.log.identity() == Some(file.status.identity),
         labels: match request.fields.has(FieldKind::Labels) {
             true => labels::labels(&opened)?,
@@ -97,7 +98,7 @@ pub(super) fn hits(
     Ok(SessionHits { count, best })
 }
 
-/// The name of a session, else its first message, cut.
+/// The name of a session, shortened; without a name, its first message.
 pub(super) fn title(opened: &OpenedLog) -> Result<String> {
     match opened.tree.name() {
         Some(name) => Ok(name.chars().take(NAME_CHARS).collect()),
@@ -120,7 +121,7 @@ struct SessionFinder<'t, 'r> {
 }
 
 impl SessionFinder<'_, '_> {
-    /// How many entries match, and the best of them after the last page, in order: one more than a page has.
+    /// How many entries match, and the best of them after the cursor, in order, at most one more than a page has.
     fn keys(&mut self, found: &FileMatches, at: &Location) -> Result<(u64, Vec<(Key, Node)>)> {
         let path: Arc<str> = at.path().to_string_lossy().into();
         let mut keys = Vec::new();
@@ -202,7 +203,7 @@ impl SessionFinder<'_, '_> {
     }
 }
 
-/// The line of an ascending list that contains the start of an entry.
+/// The line in an ascending list that contains the offset `at`.
 fn line_at<T>(lines: &[T], at: u64, span: impl Fn(&T) -> &Range<u64>) -> Option<&T> {
     let next = lines.partition_point(|line| span(line).start <= at);
     let line = next.checked_sub(1).and_then(|last| lines.get(last))?;

@@ -1,4 +1,5 @@
-//! Looks closely at the best entries of one session: how the words stand, and the passage that shows them.
+//! Reads the best entries of one session, to see how near to each other the words of the question are, and which
+//! passage shows them.
 
 use super::counted::Candidate;
 use super::filtered;
@@ -22,7 +23,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 
-/// How much the path to the leaf adds.
+/// The factor by which an entry scores higher if it is on the path to the leaf.
 pub(super) const ACTIVE: f64 = 1.05;
 
 /// A hit of a ranking.
@@ -88,8 +89,8 @@ pub(super) fn hits(
     Ok(hits)
 }
 
-/// The entries of candidates, each with the scores that it gets from its own words and from the words of its session. A
-/// label counts for the entry that it labels, if it is in force.
+/// The entries of the candidates. Each has two scores: one from its own words, and one from the words of its session. A
+/// label adds its score to the entry that it labels. A label that was replaced or removed does not count.
 fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
     let mut wanted: Vec<&Candidate> = candidates.iter().collect();
     wanted.sort_unstable_by_key(|candidate| candidate.offset);
@@ -104,7 +105,7 @@ fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
     scores
 }
 
-/// The field that shows an entry.
+/// The field whose passage shows an entry.
 pub(super) struct ShownField {
     field: FieldKind,
     excerpt: Excerpt,
@@ -120,7 +121,7 @@ pub(super) struct TextReader<'r> {
 
 impl<'r> TextReader<'r> {
     pub(super) fn new(request: &'r AskRequest, gathered: &Gathered) -> Self {
-        // Rare terms weigh more, as in the score.
+        // Rare terms have a higher weight here, as in the score.
         let unit = UnitCounts {
             weight: 4,
             terms: 1,
@@ -138,7 +139,7 @@ impl<'r> TextReader<'r> {
         }
     }
 
-    /// The field with the best passage; `None` if none has a word that counts.
+    /// The field with the best passage; `None` if no searched field has a word of the question.
     pub(super) fn best(
         &mut self,
         line: &[u8],
@@ -169,7 +170,7 @@ impl<'r> TextReader<'r> {
             ControlFlow::Continue(())
         });
         let (_, field, text, passage) = best?;
-        // The marked ranges are ranges of this text.
+        // The reader marks the words of the text that it has read last, so it reads the best text again.
         let passage = self.reader.passage(&text).unwrap_or(passage);
         Some(ShownField {
             field,

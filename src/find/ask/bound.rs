@@ -1,5 +1,5 @@
-//! The most that the candidates of one session can score, found without the session's tree: whether an entry is on the path to the
-//! leaf stays open, and so does the text of a label.
+//! The highest score that a candidate of one session can have, found without the tree of the session. Only the tree
+//! says whether an entry is on the path to the leaf, and which label it has, so the best case is assumed for both.
 
 use super::answer::{ACTIVE, TextReader};
 use super::counted::Candidate;
@@ -14,11 +14,13 @@ use treelined_files::os::FileAt;
 use treelined_files::os::file::{File, Location};
 use treelined_files::os::handle::HandleAccess;
 
-/// The first bytes of a line that are read, and the most: a longer one counts as if its words stood as near as can be.
+/// The number of bytes of a line that are read at first, and at most. In a longer line, the words count as if they were
+/// as near to each other as possible.
 const FIRST: usize = 8 << 10;
 const MOST: usize = 1 << 20;
 
-/// No hit among the candidates has a higher score. Infinite if the file is not as it was when the candidates were counted.
+/// The score that no hit among the candidates exceeds. It is infinite if the line of a candidate is not an entry any
+/// more, since the file has then changed after the candidates were counted.
 pub(super) fn bound(
     request: &AskRequest,
     gathered: &Gathered,
@@ -58,7 +60,7 @@ pub(super) fn bound(
     Ok(most)
 }
 
-/// Reads the line at this place, without its end; says whether it is whole.
+/// Reads the line at `offset`, without its line break. Returns whether the whole line was read.
 fn read_line(file: &File, offset: u64, line: &mut Vec<u8>) -> io::Result<bool> {
     let (mut read, mut wanted) = (0, FIRST);
     loop {

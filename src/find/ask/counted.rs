@@ -1,4 +1,4 @@
-//! The counts of a question's terms in one session file: the entries that are found, and their scores.
+//! The counts of a question's terms in one session file, the entries that have a term, and their scores.
 
 use super::counts::{Counts, Posting, SessionCounts};
 use super::entries::CountedEntry;
@@ -18,18 +18,18 @@ pub(super) struct CountedFile {
     pub number: usize,
     /// Bytes that were read because the cache did not have them.
     pub scanned: u64,
-    /// Everything in them, if they were few; to be kept.
+    /// The counts of all terms of the file, if the search has counted them. The cache then keeps them.
     pub read: Option<Counts>,
     /// Whether the time was over before all of the file was read.
     pub is_unread: bool,
     /// Where it is in the segments, if its counts are from there.
     pub row: Option<Row>,
     pub corpus: Corpus,
-    /// Of the whole session, by term.
+    /// The counts of the whole session, one for each term.
     session: Vec<UnitCounts>,
-    /// The terms of each branch, with repetitions.
+    /// The number of terms of each branch. A repeated term counts each time.
     branch_terms: Vec<u64>,
-    /// By branch, then by term.
+    /// Sorted by branch, then by term.
     branch_weights: Vec<BranchWeight>,
     /// Whether a record archives a branch, and whether the session has labels.
     has_archive: bool,
@@ -43,7 +43,7 @@ pub(super) struct CountedFile {
 
 struct FoundEntry {
     entry: CountedEntry,
-    /// The place of the entry for which it counts: another one for a label.
+    /// The offset of the entry for which this one counts. A label counts for the entry that it labels.
     about: u64,
     is_label: bool,
     weights: Range<usize>,
@@ -72,19 +72,19 @@ struct FoundTerm {
     branch: u32,
     term: u8,
     weight: u8,
-    /// Whether a field that is searched has it.
+    /// Whether a searched field has the term.
     is_searched: bool,
 }
 
-/// An entry to look at closely.
+/// An entry that may be a hit, by its counts. Its line is read later.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     /// The number of the file.
     pub file: usize,
     pub offset: u64,
-    /// The score of its own words.
+    /// The score from the words of the entry.
     pub own: f64,
-    /// The score of the words of all entries of its session together.
+    /// The score from the words of all entries of the session together.
     pub together: f64,
     /// Whether its session has labels.
     pub has_labels: bool,
@@ -139,8 +139,8 @@ impl CountedFile {
         file
     }
 
-    /// Adds the entries with a term that pass the filters of which the counts know. A label is found whatever its own
-    /// facts are: the facts of the entry that it labels decide.
+    /// Adds the entries that have a term and pass those filters that the counts can decide. A label always passes here,
+    /// since the filters apply to the entry that it labels.
     fn find(&mut self, counts: &SessionCounts<'_>, filters: &SearchRequest, terms: &[FoundTerm]) {
         self.weights.reserve_exact(terms.len());
         for terms in terms.chunk_by(|one, other| one.row == other.row) {
@@ -174,7 +174,8 @@ impl CountedFile {
         }
     }
 
-    /// Counts the terms in the session, and the entries that have them; returns where they are.
+    /// Adds up the weight of each term in the session, and counts the entries that have it. Returns one item for each
+    /// term of each entry.
     fn count_terms(&mut self, counts: &SessionCounts<'_>, fields: FieldSet) -> Vec<FoundTerm> {
         let postings = counts.terms.iter().map(|postings| postings.len());
         let mut found = Vec::with_capacity(postings.sum());
@@ -202,7 +203,7 @@ impl CountedFile {
         found
     }
 
-    /// Counts the terms in branches.
+    /// Adds up the weight of each term in each branch, and counts the branches that have it.
     fn count_branches(&mut self, found: &mut [FoundTerm]) {
         found.sort_unstable_by_key(|one| (one.branch, one.term));
         let is_same = |one: &FoundTerm, other: &FoundTerm| {
@@ -223,7 +224,7 @@ impl CountedFile {
         }
     }
 
-    /// The number of entries that were found: one with its label is one.
+    /// The number of entries that were found. An entry and its label count once.
     pub(super) fn entries(&self) -> u64 {
         let own = |found: &&FoundEntry| !found.is_label;
         let is_found = |about: u64| {
@@ -237,7 +238,8 @@ impl CountedFile {
         (self.found.iter().filter(own).count() + labels) as u64
     }
 
-    /// The places of the entries that were found, ascending, if only their session's tree tells which pass the filters.
+    /// The offsets of the entries that were found, ascending, if the filters need the tree of the session; otherwise
+    /// `None`.
     pub(super) fn to_filter(&self, filters: &SearchRequest) -> Option<Vec<u64>> {
         let has_times = filters.since.is_some() || filters.until.is_some();
         let lacks_time = |found: &FoundEntry| found.entry.at.is_none();
@@ -250,7 +252,8 @@ impl CountedFile {
         (is_open && !self.found.is_empty()).then(|| offsets.collect())
     }
 
-    /// Keeps the found entries at these places, which ascend, each with the place of the entry for which it counts.
+    /// Keeps only the found entries at these offsets, which ascend. The second offset of each pair is the offset of the
+    /// entry for which the found one counts.
     pub(super) fn keep(&mut self, places: &[(u64, u64)]) {
         self.found.retain_mut(|found| {
             let place = places.binary_search_by_key(&found.entry.offset, |(own, _)| *own);
@@ -262,7 +265,7 @@ impl CountedFile {
         });
     }
 
-    /// The entries that were found. `scorers` has the scorer of each term.
+    /// The entries that were found, with their scores. `scorers` has the scorer of each term.
     pub(super) fn candidates(
         &self,
         request: &AskRequest,
@@ -274,7 +277,7 @@ impl CountedFile {
         }
         let of_session = scorers.iter().zip(&self.session);
         let of_session: Vec<f64> = of_session.map(|(one, unit)| one.session(*unit)).collect();
-        // The best that any entry has of each term.
+        // The highest score that any entry has for each term.
         let mut best = vec![0.0; request.question.terms().len()];
         let found = self.found.iter();
         let mut candidates: Vec<Candidate> = found
@@ -328,7 +331,7 @@ impl CountedFile {
             .sum()
     }
 
-    /// The weights in a branch.
+    /// The weights of the terms in a branch.
     fn of_branch(&self, branch: u32) -> &[BranchWeight] {
         let weights = self.branch_weights.as_slice();
         let start = weights.partition_point(|one| one.branch < branch);
@@ -341,7 +344,7 @@ impl CountedFile {
     }
 }
 
-/// Takes the first of a list, if it is of the term that is wanted.
+/// Removes the first item of the list and returns its weight, if `weight` returns one for it.
 fn next_of<T, W>(list: &mut &[T], weight: impl FnOnce(&T) -> Option<W>) -> Option<W> {
     let (first, rest) = list.split_first()?;
     let weight = weight(first)?;
@@ -356,7 +359,7 @@ mod tests {
     use treelined_core::search::Mode;
     use treelined_core::search::ask::Term;
 
-    /// A table of all branches and all words took 1 GiB for a million roots and 64 words.
+    /// A table of all branches and all words once took 1 GiB for a million roots and 64 words.
     #[test]
     fn memory_follows_from_the_terms_that_are_there() {
         const ROOTS: u32 = 10_000;

@@ -17,39 +17,40 @@ use treelined_core::timestamp;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::lines::Lines;
 
-/// The most bytes of words that are kept of a session for `didYouMean`.
+/// The most bytes of words that are kept for each session. The words are for `didYouMean`.
 const VOCABULARY: usize = 256 << 10;
 /// The bytes of a file that are read at a time for its first line alone.
 const FIRST: usize = 4 << 10;
 /// The letters of such a word.
 const WORD: std::ops::RangeInclusive<usize> = 4..=24;
 
-/// How an entry has a term.
+/// How often an entry has a term, and in which fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
     /// The number of the entry.
     pub entry: u32,
-    /// How often it has the term, each place by the weight of its field; 0 for a fact.
+    /// The sum of the weights of the term, one for each time that it occurs in the entry; 0 for a fact.
     pub weight: u8,
-    /// The kinds of fields that have it, a bit each.
+    /// The kinds of fields that have the term, one bit for each kind.
     pub fields: u8,
 }
 
-/// The hashes of the ids of leaf records, each with the number of the entry that it records as the leaf.
+/// For each leaf record, the hash of its id and the number of the entry that it records as the leaf.
 pub(super) type LeafRecords = Vec<(u64, u32)>;
 
 /// The counts of a part of a file.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Counts {
     pub cwd: Option<String>,
-    /// In file order.
+    /// The entries in file order.
     pub entries: Vec<CountedEntry>,
     pub branches: u32,
-    /// They are not entries, but programs that do not know them append below them (session-file.md §4.1).
+    /// Leaf records are not entries, but a program that does not know them appends entries below them (session-file.md
+    /// §4.1).
     pub records: LeafRecords,
     /// Whether a record archives a branch.
     pub has_archive: bool,
-    /// Those of each term, in the order of entries.
+    /// The postings of each term, in the order of the entries.
     pub postings: HashMap<Term, Vec<Posting>>,
     /// Words as they are written, folded.
     pub vocabulary: HashSet<Box<str>>,
@@ -83,7 +84,7 @@ pub(super) struct SessionCounts<'c> {
 }
 
 impl SessionCounts<'_> {
-    /// The number of terms of each branch, with repetitions.
+    /// The number of terms of each branch. A repeated term counts each time.
     pub(super) fn terms_of_branches(&self) -> Vec<u64> {
         if self.corpus.branches == 1 {
             return vec![self.corpus.terms];
@@ -114,7 +115,7 @@ impl Counts {
     }
 }
 
-/// The fact of a label.
+/// The fact that an entry is a label.
 pub(super) fn labels() -> Term {
     fact("type", "label")
 }
@@ -123,7 +124,7 @@ pub(super) fn labels() -> Term {
 pub(super) struct Counter<'q> {
     counts: Counts,
     tokenizer: Tokenizer,
-    /// The terms that are counted; `None` for all, and then words are kept too.
+    /// The terms that are counted. `None` counts all terms and also keeps the words.
     only: Option<&'q HashSet<Term>>,
     numbers: HashMap<u64, u32>,
     vocabulary_bytes: usize,
@@ -132,7 +133,7 @@ pub(super) struct Counter<'q> {
 }
 
 impl<'q> Counter<'q> {
-    /// `before` has the counts of the lines before.
+    /// `before` has the counts of the earlier lines of the file.
     pub(super) fn new(only: Option<&'q HashSet<Term>>, before: Counts) -> Self {
         let entries = before.entries.iter().zip(0..);
         let numbers = entries.map(|(entry, number)| (entry.id, number));
@@ -188,7 +189,8 @@ impl<'q> Counter<'q> {
         }
     }
 
-    /// A leaf record begins and continues no branch: what hangs below it hangs below the entry that it records.
+    /// A leaf record does not begin or continue a branch. An entry below the record counts as an entry below the
+    /// recorded leaf.
     fn record(&mut self, bytes: &[u8], envelope: &Envelope<'_>) {
         let custom_type = json::get(bytes, "customType").and_then(json::string);
         self.counts.has_archive |= custom_type.as_deref() == Some(ARCHIVED);
@@ -283,7 +285,7 @@ impl<'q> Counter<'q> {
         terms
     }
 
-    /// Notes what a filter of entries asks for.
+    /// Adds the facts by which entries are filtered: the source, the types, the role and the tools.
     fn facts(&mut self, bytes: &[u8], number: u32, kind: Kind) {
         let postings = &mut self.counts.postings;
         let only = self.only;
@@ -404,7 +406,7 @@ mod tests {
             "{first}{}{}{}{}",
             entry("c", "b"),
             record("q", "treelined.archived", "c"),
-            // A program that knows no records appends below one.
+            // A program that does not know records appends below a record.
             entry("d", "q"),
             entry("e", "r"),
         );
@@ -412,7 +414,7 @@ mod tests {
         let branches: Vec<u32> = whole.entries.iter().map(|entry| entry.branch).collect();
         assert_eq!(branches, [0, 0, 0, 0, 1]);
         assert!(whole.has_archive && whole.postings.contains_key(&term("cache")));
-        // The same if the lines after the record come later.
+        // The counts are the same if the lines after the record are read later.
         let before = counted(&first, Counts::default());
         assert!(!before.has_archive);
         assert_eq!(counted(&text, before), whole);

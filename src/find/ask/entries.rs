@@ -1,4 +1,4 @@
-//! The entries of a session, as counts have them in memory and as a segment has them.
+//! The entries of a session in two forms: as counts in memory, and packed as in a segment.
 
 use std::borrow::Cow;
 use treelined_core::timestamp::Millis;
@@ -6,20 +6,21 @@ use treelined_core::timestamp::Millis;
 /// The bytes of an entry in a segment.
 const ENTRY: usize = 24;
 
-/// An entry, or another line with an id.
+/// An entry of a session, without its terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountedEntry {
-    /// Its line, in bytes from the start of the file.
+    /// Where its line begins, in bytes from the start of the file.
     pub offset: u64,
     /// `None` if it has no readable time.
     pub at: Option<Millis>,
-    /// Its terms, with repetitions.
+    /// The number of its terms. A repeated term counts each time.
     pub terms: u32,
-    /// The number of its branch: a chain of entries of which each is the first child of the one before.
+    /// The number of its branch. Here, a branch is a chain of entries in which each entry is the first child of the one
+    /// before.
     pub branch: u32,
-    /// The hash of its id.
+    /// The hash of its id, or its offset if it has no id.
     pub id: u64,
-    /// Whether an entry hangs below it.
+    /// Whether it has a child.
     pub has_child: bool,
 }
 
@@ -39,8 +40,8 @@ impl EntryList<'_> {
     }
 }
 
-/// The entries of a session in a segment, without their ids. An entry is decoded when it is asked for, since a question asks
-/// for few.
+/// The entries of a session in a segment, without their ids. Each entry is decoded on use, since a question needs few
+/// of them.
 pub(super) struct PackedEntries<'s>(Cow<'s, [u8]>);
 
 impl<'s> PackedEntries<'s> {
@@ -48,7 +49,7 @@ impl<'s> PackedEntries<'s> {
         Self(bytes)
     }
 
-    /// Appends entries in the form in which a segment has them.
+    /// Appends the entries to `out`, packed as in a segment.
     pub(super) fn pack(entries: &[CountedEntry], out: &mut Vec<u8>) {
         for entry in entries {
             out.extend(entry.offset.to_le_bytes());

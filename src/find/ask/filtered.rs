@@ -1,6 +1,6 @@
-//! The filters that need the tree of a session: branches, the archive, `without`, the time of an entry without one, and
-//! every filter of a label, which counts for the entry that it labels.
-//! They are applied to all entries with a word of the question, before the best are taken.
+//! Applies the filters that need the tree of a session: by branch, by archive, by `without`, and by time for an entry
+//! without a time. For a label it applies all filters, since a label counts for the entry that it labels. The filters
+//! apply to all entries with a word of the question, before the best entries are taken.
 
 use super::counted::CountedFile;
 use super::in_files::in_files;
@@ -18,7 +18,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 
-/// Leaves out the entries that do not pass. Reads only the sessions in which the counts do not tell.
+/// Removes the entries that do not pass the filters. Opens a session only if its counts do not decide this.
 pub(super) fn filter(
     searched: SearchedStore<'_>,
     request: &AskRequest,
@@ -46,7 +46,8 @@ pub(super) fn filter(
     Ok(())
 }
 
-/// The places, of these, of the entries of a session that pass, each with the place of the entry for which it counts.
+/// Returns, of the `offsets` in one session, those whose entries pass the filters. Each comes with the offset of the
+/// entry for which it counts.
 fn passing(
     store: &Store,
     filters: &SearchRequest,
@@ -69,8 +70,8 @@ fn passing(
             continue;
         }
         let (about, own) = (tree.place(node).offset, offsets.get(number).copied());
-        // The facts of an entry are known. The facts of the entry that a label is about must be read from that entry's
-        // line.
+        // The counts have already decided the filters for an entry that is not a label. For a label, the line of the
+        // labelled entry must be read.
         let is_label = own != Some(about) && !filters.entries.is_empty();
         if is_label || filters.without.is_some() {
             let line = reader.stored(tree.place(node), usize::MAX)?;
@@ -86,8 +87,8 @@ fn passing(
     Ok(passing)
 }
 
-/// The entries at ascending places, each with the number of its place. A label counts for the entry that it labels, if it
-/// is in force, else for none.
+/// The entries at these offsets, which must ascend. Each comes with the index of its offset. For a label, the entry
+/// that it labels is returned; a label that was replaced or removed is left out.
 pub(super) fn entries_at(tree: &Tree, offsets: &[u64]) -> Vec<(usize, Node)> {
     let labels = tree.labels().map(|(node, label)| (label.entry, node));
     let labelled: HashMap<Node, Node> = labels.collect();

@@ -1,4 +1,5 @@
-//! Counts the terms of a question in all sessions, from the cache where it has them, and takes the best entries.
+//! Counts the terms of a question in all sessions, and takes the best entries. Counts that are in the cache are read
+//! from there.
 
 use super::counted::{Candidate, CountedFile};
 use super::counts::{self, Counter, Counts, labels};
@@ -21,9 +22,9 @@ use treelined_files::os::handle::HandleAccess;
 use treelined_files::parallel::{self, ThreadPlan};
 
 const MAX_THREADS: usize = 8;
-/// The files that a thread counts at a time.
+/// The number of files that one thread counts at a time.
 const PART: usize = 16;
-/// The most entries of one session that are looked at closely, and of all.
+/// The most candidates of one session, and of all sessions together.
 const OF_SESSION: usize = 8;
 const OF_ALL: usize = 240;
 
@@ -32,12 +33,12 @@ const OF_ALL: usize = 240;
 pub(super) struct Gathered {
     pub candidates: Vec<Candidate>,
     pub corpus: Corpus,
-    /// By term.
+    /// The counts of each term.
     pub counts: Vec<TermCount>,
-    /// The entries that have a term, and the sessions of these.
+    /// The number of entries that have a term, and the number of sessions with such entries.
     pub entries: u64,
     pub sessions: u64,
-    /// The entries found in each file.
+    /// The number of entries that were found in each file.
     pub of_file: Vec<u64>,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Gatherer<'r> {
     pub request: &'r AskRequest,
     pub cache: Option<&'r Cache>,
     pub cancel: &'r Cancel,
-    /// Whether all terms of the lines that the cache lacks are counted, to be kept.
+    /// Whether all terms are counted in the files without counts, so that the cache can keep them.
     pub reads_all: bool,
     /// The time after which no more lines are read. The files are then read from the newest on, and their counts kept at
     /// once, so that a later question finds more.
@@ -72,7 +73,7 @@ impl Gatherer<'_> {
         }
     }
 
-    /// The same from the segments; the outer `None` if no segment has the session as it is now.
+    /// Like `file`, from the segments only. The outer `None` says that no segment has the session in its present state.
     fn in_segment(&self, number: usize, status: Status) -> Option<Option<CountedFile>> {
         let row = self.segments.row(status)?;
         let session = self.segments.session(row)?;
@@ -88,7 +89,7 @@ impl Gatherer<'_> {
         Some(Some(counted))
     }
 
-    /// The same from the kept counts of the session, and from the file itself.
+    /// Like `file`, from the kept counts of the session. Lines without counts are read from the session file.
     fn in_own_file(
         &self,
         number: usize,
@@ -191,7 +192,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// The counts of these terms in the cache; `None` if it is damaged.
+/// The kept counts of these terms; `None` if they are damaged.
 fn of_kept<'t>(kept: &KeptCounts, terms: impl Iterator<Item = &'t Term>) -> Option<Counts> {
     let (entries, records) = kept.entries()?;
     let mut counts = Counts {
@@ -212,7 +213,7 @@ fn of_kept<'t>(kept: &KeptCounts, terms: impl Iterator<Item = &'t Term>) -> Opti
     Some(counts)
 }
 
-/// The counts of all files, in order; `failed` receives those that cannot be read.
+/// The counts of all files, in order. `failed` receives the files that cannot be read.
 pub(super) fn all(
     gatherer: &Gatherer<'_>,
     files: &[(Location, Status)],

@@ -9,7 +9,8 @@ use treelined_files::parallel::{self, ThreadPlan};
 
 const MAX_THREADS: usize = 8;
 
-/// Looks into some files; returns the results with the numbers of the files. Those that cannot be read are added to `partial`.
+/// Calls `look` for some files. Returns each result with the number of its file. Files that cannot be read are added to
+/// `partial`.
 pub(super) fn in_files<W: Sync, T: Send>(
     of_files: &[(usize, W)],
     files: &[(Location, Status)],

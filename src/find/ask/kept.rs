@@ -18,12 +18,13 @@ pub(super) const KIND: FileKind = FileKind {
     most: 1 << 16,
     most_bytes: 2 << 30,
 };
-/// The first bytes of a session file whose counts are kept. Every search counts the rest. Bounds the memory of an update.
+/// The most bytes of a session file, from its start, whose counts are kept. Each search counts the rest itself. This
+/// limit bounds the memory of an update.
 pub(super) const MOST: u64 = 64 << 20;
-/// The bytes of postings after which a block ends: a search reads one for each term.
+/// A block of postings ends after this number of bytes. A search reads one block for each term.
 const BLOCK: usize = 16 << 10;
 
-/// The counts of the first bytes of a session file, of which a search reads what it needs.
+/// The kept counts of the first bytes of a session file. A search reads only the blocks that it needs.
 pub(super) struct KeptCounts {
     file: CacheFile,
     pub(super) fingerprint: Fingerprint,
@@ -37,7 +38,7 @@ pub(super) struct KeptCounts {
 }
 
 impl KeptCounts {
-    /// `None` if there are none, or they are damaged.
+    /// `None` if no counts are kept, or if they are damaged.
     pub(super) fn open(cache: &Cache, status: Status) -> Option<Self> {
         let file = cache.open(&KIND.name_for(status.identity), KIND.format)?;
         let mut fields = Cursor::new(&file.summary);
@@ -59,7 +60,7 @@ impl KeptCounts {
         })
     }
 
-    /// Whether they are the counts of all of a file with this status.
+    /// Whether these counts cover the whole file, and the file still has the status that it had when it was counted.
     pub(super) fn is_current(&self, status: Status) -> bool {
         self.status == status && self.fingerprint.end() == status.size
     }
@@ -83,7 +84,7 @@ impl KeptCounts {
         Some((entries, records))
     }
 
-    /// Those of a term; none if no entry has it. `None` if the file is damaged.
+    /// The postings of a term; an empty list if no entry has it. `None` if the file is damaged.
     pub(super) fn postings(&self, term: Term) -> Option<Vec<Posting>> {
         let block = self.firsts.partition_point(|first| *first <= term);
         if block == 0 {
@@ -107,7 +108,7 @@ impl KeptCounts {
         terms.is_sorted_by(|one, next| one < next).then_some(all)
     }
 
-    /// Words, a line each.
+    /// The words, one on each line.
     pub(super) fn vocabulary(&self) -> Option<Vec<u8>> {
         self.block(self.firsts.len() + 1)
     }
@@ -118,7 +119,7 @@ impl KeptCounts {
     }
 }
 
-/// Counts a session, and keeps the counts; says whether it could. A search reports a file that cannot be read.
+/// Counts a session, and keeps the counts. Returns false if the file cannot be read: the search reports such a file.
 pub(super) fn count(
     cache: &Cache,
     location: &Location,
@@ -134,7 +135,7 @@ pub(super) fn count(
     }
 }
 
-/// Keeps the counts of a session file; says whether it could.
+/// Keeps the counts of a session file. Returns false if the file cannot be read.
 pub(super) fn keep(
     cache: &Cache,
     location: &Location,
@@ -219,7 +220,7 @@ fn entries_block(counts: &Counts) -> Vec<u8> {
     block.0
 }
 
-/// The entries as distances, each with its weight and fields.
+/// The postings as bytes. Each one has the distance of its entry from the entry before, its weight, and its fields.
 fn encoded(postings: &[Posting]) -> Vec<u8> {
     let (mut bytes, mut before) = (Vec::with_capacity(postings.len() * 3), 0);
     for posting in postings {
@@ -245,7 +246,7 @@ pub(super) fn decoded(bytes: &[u8]) -> Option<Vec<Posting>> {
     Some(postings)
 }
 
-/// A number in groups of seven bits.
+/// Appends a number in groups of seven bits, the lowest first.
 pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u32) {
     loop {
         let [low, ..] = number.to_le_bytes();
@@ -269,7 +270,7 @@ pub(super) fn number(fields: &mut Cursor<'_>) -> Option<u32> {
     }
 }
 
-/// The terms of blocks of postings, each with its encoded postings; ends at damage.
+/// The terms in blocks of postings, each with its encoded postings. The iterator ends at the first damaged byte.
 pub(super) struct Records<'b>(Cursor<'b>);
 
 impl<'b> Records<'b> {

@@ -1,10 +1,10 @@
 //! Ranks entries of all sessions by a question (protocol.md §3.16, mode `ask`).
 //!
-//! Owns the files `*.terms`, `ask.list` and `ask-*.counts` in the cache. The counts of a session's terms (`counts`) are
-//! kept (`kept`). A `segment` keeps the counts of many sessions together, and `segments` has the list of them. A search
-//! counts lines that have no counts yet, so an append is found at once. `filtered` leaves out the entries that only the
-//! tree of their session excludes, `counted` and `gather` take the best entries by these counts, `answer` reads them,
-//! and `ranking` keeps the result for the pages after the first one.
+//! Owns the files `*.terms`, `ask.list` and `ask-*.counts` in the cache. `counts` counts the terms of a session, and
+//! `kept` keeps the counts in the cache. A `segment` has the counts of many sessions together, and `segments` has the
+//! list of all segments. A search counts the lines that have no counts yet, so it finds a new entry at once. `filtered`
+//! applies the filters that need the tree of a session. `counted` and `gather` take the best entries by the counts, and
+//! `answer` reads these entries. `ranking` keeps the result for the pages after the first one.
 
 mod answer;
 mod bound;
@@ -48,11 +48,13 @@ use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 use vocabulary::KnownWords;
 
-/// The bytes without counts up to which the search counts all of their terms.
+/// If at most this number of bytes has no counts, the search counts all terms in them, and not only the terms of the
+/// question.
 const READ_ALL: u64 = 16 << 20;
 
-/// Ranks the entries of all sessions of the store. `index` is the same for all questions to this store; `now` is the time
-/// from which the age of entries counts. Fails with `cancelled`, with `sessionNotFound` for the session of the request, and if the session directory cannot be read.
+/// Ranks the entries of all sessions of the store. `index` must be the same for all questions to one store. The age of
+/// an entry is the time between the entry and `now`. Fails with `cancelled`; with `sessionNotFound` if the session of
+/// the request does not exist; and if the session directory cannot be read.
 pub fn ask(
     searched: SearchedStore<'_>,
     index: &AskIndex,

@@ -1,4 +1,5 @@
-//! The answer to a question: its hits in order, a page at a time. A session is opened when a page can have a hit of it.
+//! The answer to a question: its hits in order, one page at a time. A session is opened only when one of its hits can
+//! be on the page.
 
 use super::answer::{self, RankedHit};
 use super::bound::bound;
@@ -22,14 +23,14 @@ use treelined_files::store::Store;
 /// The most hits of a ranking, and of one session in it.
 const MOST_HITS: usize = 200;
 const OF_SESSION: usize = 3;
-/// The sessions that are opened at a time.
+/// The number of sessions that are opened at a time.
 const OPENED: usize = 8;
 
 /// The best hits for a question, in order.
 #[derive(Debug)]
 pub struct Ranking {
     pub totals: Totals,
-    /// Words that no entry has, and those that were perhaps meant.
+    /// The words of the question that no entry has, each with the words that were perhaps meant.
     pub near_words: Vec<NearWords>,
     request: Arc<AskRequest>,
     gathered: Gathered,
@@ -42,7 +43,7 @@ pub struct Ranking {
 /// The part of a ranking that is known.
 #[derive(Debug, Default)]
 struct FoundHits {
-    /// The sessions that were not opened yet, the one that can have the best hit last.
+    /// The sessions that are not open yet. The session that can have the best hit is the last one.
     rest: Vec<UnopenedSession>,
     /// The hits of the others, in order, each with the number of its file.
     hits: Vec<(usize, RankedHit)>,
@@ -55,7 +56,7 @@ struct UnopenedSession {
     file: usize,
     at: (Location, Status),
     candidates: Vec<Candidate>,
-    /// No hit of it has a higher score.
+    /// No hit of the session has a higher score.
     bound: f64,
 }
 
@@ -129,7 +130,7 @@ impl Ranking {
         Ok(())
     }
 
-    /// The hits at these places of the order. Fails with `cancelled`.
+    /// The hits at these positions of the ranking. Fails with `cancelled`.
     pub fn page(
         &self,
         store: &Store,
@@ -137,7 +138,7 @@ impl Ranking {
         cancel: &Cancel,
     ) -> Result<RankingPage> {
         let mut found = lock(&self.found);
-        // One more says whether a page follows.
+        // One more hit than the page has says whether another page follows.
         let wanted = places.end.saturating_add(1).min(MOST_HITS);
         let mut kept = self.kept(&found);
         while !places.is_empty() && !found.has(&kept, wanted) {
@@ -158,7 +159,7 @@ impl Ranking {
         })
     }
 
-    /// Opens the sessions that can have the best hits.
+    /// Opens the sessions that can have the best of the missing hits.
     fn open_some(&self, found: &mut FoundHits, store: &Store, cancel: &Cancel) -> Result<()> {
         let left = found.rest.len().saturating_sub(OPENED);
         let next = found.rest.get(left..).unwrap_or_default();
@@ -240,7 +241,7 @@ impl Ranking {
         lock(&self.found).rest.len()
     }
 
-    /// About how many bytes it takes.
+    /// The approximate number of bytes of memory that it takes.
     pub(super) fn bytes(&self) -> usize {
         let found = lock(&self.found);
         let hits: usize = found.hits.iter().map(|(_, one)| bytes_of(&one.hit)).sum();
@@ -252,7 +253,8 @@ impl Ranking {
 }
 
 impl FoundHits {
-    /// Whether the first `wanted` hits of the ranking are known. `kept` has the places of those in it so far.
+    /// Whether the first `wanted` hits of the ranking are known. `kept` has the indexes of the hits that are in the
+    /// ranking so far.
     fn has(&self, kept: &[usize], wanted: usize) -> bool {
         let Some(next) = self.rest.last() else {
             return true;

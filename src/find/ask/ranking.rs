@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use treelined_core::budget::RANKING_BYTES;
 use treelined_files::lock::lock;
 
-/// The rankings that are kept, and how long.
+/// The most rankings that are kept, and how long each is kept.
 const MOST: usize = 8;
 const KEPT: Duration = Duration::from_secs(600);
 
 /// The last rankings of a daemon.
 #[derive(Debug)]
 pub struct Rankings {
-    /// The daemon: a name that another one gave means another ranking.
+    /// The name of this daemon. The same number in a name from another daemon means another ranking.
     daemon: String,
     kept: Mutex<KeptRankings>,
 }
@@ -100,7 +100,8 @@ mod tests {
         assert!(rankings.get(&first).is_none() && rankings.get(&last).is_some());
     }
 
-    /// Numbers begin anew in each daemon: the cursor of an earlier one named a page of another question.
+    /// The numbers of rankings begin anew in each daemon. Once a cursor from an earlier daemon named a page of another
+    /// question.
     #[test]
     fn a_name_is_of_one_daemon() {
         let name = Rankings::new("a").keep(ranking());

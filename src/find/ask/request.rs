@@ -42,7 +42,7 @@ impl AskRequest {
     }
 }
 
-/// The term of a fact. Names are compared in any case of ASCII letters.
+/// The term of a fact. Upper and lower case of ASCII letters count as the same.
 pub(super) fn fact(name: &str, value: &str) -> Term {
     term_of_fact(name, &value.to_ascii_lowercase())
 }

@@ -1,8 +1,8 @@
-//! The counts of many sessions in one file (session-file.md §5.7): a question reads one block of it for each term, and
-//! the facts of each session.
+//! The counts of many sessions in one file (session-file.md §5.7). A question reads one block of the file for each of
+//! its terms, and the table of the sessions.
 //!
-//! A segment never changes. It is made from the kept counts of sessions. It has the status that each session file had
-//! then. If a file has another status now, its counts are read from a separate file.
+//! A segment never changes. It is made from the kept counts of sessions, and has the status that each session file had
+//! then. If a session file has another status now, its counts are read from a file for this session only (`kept`).
 
 use super::counts::{Counts, Posting};
 use super::entries::PackedEntries;
@@ -19,9 +19,10 @@ use treelined_files::cache::{Cache, CacheBlock, CacheFile, FormatName, get_statu
 use treelined_files::os::file::Status;
 
 const FORMAT: &FormatName = b"treelined counts";
-/// The bytes after which a block of postings ends: a question reads one for each term.
+/// A block of postings ends after this number of bytes. A question reads one block for each term.
 const BLOCK: usize = 64 << 10;
-/// The bytes after which a block of entries ends: for a session one block is read, if it is not in memory.
+/// A block of entries ends after this number of bytes. All entries of a session are in one block, which is read if it
+/// is not in memory.
 const ENTRY_BLOCK: usize = 8 << 10;
 
 /// The name of the file of a segment.
@@ -42,7 +43,7 @@ pub(super) struct SegmentSession {
     pub cwd: Option<String>,
     pub has_archive: bool,
     pub corpus: Corpus,
-    /// The number of the block that has its entries, and where they are in it.
+    /// The number of the block that has the entries of the session, and their range in the block.
     block: u32,
     span: Range<u32>,
 }
@@ -60,7 +61,8 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// `None` if it is missing or damaged. Keeps at most `most` bytes of entries in memory.
+    /// `None` if the segment is missing or damaged. Keeps blocks of entries in memory, as far as the segment then takes
+    /// at most `most` bytes.
     pub(super) fn open(cache: &Cache, number: u64, most: usize) -> Option<Self> {
         let file = cache.open(&name(number), FORMAT)?;
         let mut fields = Cursor::new(&file.summary);
@@ -88,7 +90,7 @@ impl Segment {
         Some(segment)
     }
 
-    /// About how many bytes it takes in memory.
+    /// The approximate number of bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         let sessions = self.sessions.iter();
         let cwds = sessions.map(|one| one.cwd.as_ref().map_or(0, String::len));
@@ -137,7 +139,7 @@ impl Segment {
         Some(PackedEntries::new(bytes))
     }
 
-    /// The words of all sessions, a line each.
+    /// The words of all sessions, one on each line.
     pub(super) fn words(&self) -> Option<Vec<u8>> {
         self.block(self.entry_blocks + self.firsts.len())
     }
@@ -221,7 +223,7 @@ impl TermPostings {
     }
 }
 
-/// For each word the numbers of its sessions.
+/// The numbers of the sessions that have each word.
 pub(super) struct SessionsOfWords(Vec<u8>);
 
 impl SessionsOfWords {
@@ -248,17 +250,17 @@ pub(super) struct SegmentBuilder {
     entry_blocks: Vec<Vec<u8>>,
     postings: Vec<Vec<u8>>,
     words: HashMap<Box<str>, Vec<u32>>,
-    /// The bytes that it has in memory.
+    /// The bytes of memory that the builder takes.
     pub bytes: usize,
 }
 
 impl SegmentBuilder {
-    /// The number of its sessions.
+    /// The number of sessions that were added.
     pub(super) fn len(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Adds a session with its kept counts; nothing if they are damaged.
+    /// Adds a session with its kept counts. Adds nothing and returns `None` if they are damaged.
     pub(super) fn add(&mut self, kept: &KeptCounts) -> Option<()> {
         let (entries, _) = kept.entries()?;
         let (postings, words) = (kept.all_postings()?, kept.vocabulary()?);
@@ -340,8 +342,8 @@ impl SegmentBuilder {
     }
 }
 
-/// Passes each term, in order, with its postings in all sessions: for each session the distance of its number from the
-/// one before, the number of bytes, and the bytes.
+/// Passes each term to `see`, in order, with its postings in all sessions. The bytes have three values for each
+/// session: the distance of its number from the number before, the length of its postings, and the postings.
 fn each_term(
     of_sessions: &[Vec<u8>],
     mut see: impl FnMut(Term, &[u8]) -> io::Result<()>,
@@ -379,8 +381,8 @@ fn each_term(
     }
 }
 
-/// Two blocks: the words, one a line, and the sessions of each word. The second block begins with the offset at which
-/// each word's sessions begin, and the offset at which the last ones end.
+/// Two blocks: the words, one on each line, and the sessions of each word. The second block begins with a table of
+/// offsets: where the sessions of each word begin, and where the last ones end.
 fn words_blocks(words: HashMap<Box<str>, Vec<u32>>) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut words: Vec<(Box<str>, Vec<u32>)> = words.into_iter().collect();
     words.sort_unstable();

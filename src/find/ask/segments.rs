@@ -1,8 +1,9 @@
 //! The segments of a session directory: which are read, and when new ones are made.
 //!
-//! A list in the cache names them. Sessions that are in no segment, or have changed since, are read from their own files;
-//! when there are enough of them, they become a segment. A segment of which most sessions have changed is given up, and its
-//! other sessions go into the next one.
+//! A list in the cache names the segments. Some sessions are in no segment, or have changed since their segment was
+//! made. Their counts are read from a file for each session (`kept`). When there are enough of such sessions, they
+//! become a new segment. A segment is given up when most of its sessions have changed. Its other sessions then go into
+//! a new segment.
 
 use super::counts::{Posting, SessionCounts, labels};
 use super::entries::EntryList;
@@ -24,19 +25,19 @@ use treelined_files::os::file::{Identity, Location, Status};
 
 const LIST: &str = "ask.list";
 const FORMAT: &FormatName = b"treelined asking";
-/// The sessions outside of segments that are enough for one.
+/// A segment is made when at least this number of sessions is in no segment.
 const WORTHWHILE: usize = 64;
-/// The bytes of kept counts in a segment; the writer has them in memory.
+/// A segment is written when it has this number of bytes of kept counts. The writer has them in memory.
 const SEGMENT: usize = 32 << 20;
 /// Segments smaller than `SMALL` are joined when there are at least `MOST_SMALL` of them.
 const SMALL: u64 = 8 << 20;
 const MOST_SMALL: usize = 8;
-/// The most bytes of all segments. Sessions that do not fit are read from their own files.
+/// The most bytes of all segments. The counts of sessions that do not fit stay in their own files.
 const MOST: u64 = 4 << 30;
-/// The most bytes of a session whose own counts are removed when a segment has them: if the session changes, or its segment
-/// is given up, the session is counted again.
+/// When a segment has the counts of a session file of at most this size, its own file of counts is removed. The session
+/// is counted again if it changes, or if its segment is given up.
 const COUNTED_AGAIN: u64 = 4 << 20;
-/// The time for which a segment that no list names is kept.
+/// A segment that the list does not name is removed after this time.
 const UNNAMED: Duration = Duration::from_secs(60);
 
 /// The counts of terms that a daemon keeps in memory between questions.
@@ -51,7 +52,7 @@ pub(super) struct Segments {
     all: Vec<Arc<LoadedSegment>>,
     /// The segments that do not fit into memory.
     unread: Vec<u64>,
-    /// Whether none of them is damaged or missing.
+    /// Whether all segments of the list could be opened.
     are_whole: bool,
     rows: HashMap<Identity, Vec<Row>>,
 }
@@ -71,11 +72,12 @@ impl Default for Segments {
 struct LoadedSegment {
     number: u64,
     segment: Segment,
-    /// Set when a part of it cannot be read.
+    /// Set when a part of the segment cannot be read.
     is_damaged: AtomicBool,
 }
 
-/// A session in a segment: the number of the segment among those that are loaded, and its number in it.
+/// A session in a segment: the number of the segment among the loaded segments, and the number of the session in the
+/// segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub segment: usize,
@@ -83,7 +85,7 @@ pub(super) struct Row {
 }
 
 impl AskIndex {
-    /// The segments as they are now.
+    /// The segments that the list names now. Opens those that are not in memory yet.
     pub(super) fn segments(&self, cache: &Cache) -> Arc<Segments> {
         let numbers = listed(cache);
         let mut loaded = lock(&self.loaded);
@@ -94,7 +96,7 @@ impl AskIndex {
     }
 }
 
-/// The numbers of the segments.
+/// The numbers of the segments in the list; none if the list is missing or damaged.
 fn listed(cache: &Cache) -> Vec<u64> {
     let read = || {
         let list = cache.open(LIST, FORMAT)?;
@@ -110,7 +112,7 @@ impl LoadedSegment {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
-    /// Notes damage.
+    /// Returns `read`, and marks the segment as damaged if that is `None`.
     fn whole<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.is_damaged.store(true, Ordering::Relaxed);
@@ -120,7 +122,8 @@ impl LoadedSegment {
 }
 
 impl Segments {
-    /// Opens the segments that `before` does not have. Damaged ones are left out, and those that do not fit.
+    /// Opens the segments that `before` does not have. Leaves out the segments that are damaged, and those that do not
+    /// fit into memory.
     fn load(cache: &Cache, numbers: Vec<u64>, before: &Self) -> Self {
         let (mut all, mut unread, mut are_whole) = (Vec::new(), Vec::new(), true);
         let mut left = SEGMENT_BYTES;
@@ -178,7 +181,7 @@ impl Segments {
         self.are_whole && !self.all.iter().any(|one| one.has_damage())
     }
 
-    /// Where the session of a file with this status is.
+    /// The row of the session whose file has this status.
     pub(super) fn row(&self, status: Status) -> Option<Row> {
         let rows = self.rows.get(&status.identity)?;
         let is_current = |row: &&Row| {
@@ -193,7 +196,7 @@ impl Segments {
         of.segment.sessions.get(row.session as usize)
     }
 
-    /// The words of each segment, a line each, with the number of the segment.
+    /// For each segment: its number, the segment, and its words, one on each line.
     pub(super) fn words(&self) -> impl Iterator<Item = (usize, &Segment, Vec<u8>)> {
         let all = self.all.iter().enumerate();
         all.filter_map(|(number, loaded)| {
@@ -202,7 +205,8 @@ impl Segments {
         })
     }
 
-    /// Looks up the terms of a question, its facts, and labels, in the segments that have a session of these files.
+    /// Looks up the terms and the facts of a question, and the fact of labels. Reads only the segments that have a
+    /// session of these files.
     pub(super) fn look_up(
         &self,
         terms: &[Term],
@@ -229,8 +233,8 @@ impl Segments {
 
 type Found = Vec<(Term, TermPostings)>;
 
-/// The postings of the terms of a question, and of its facts and labels, by segment; `None` for one that is damaged or not
-/// needed.
+/// For each segment, the postings of the terms of a question, and the postings of its facts and of labels; `None` for a
+/// segment that is damaged or not needed.
 pub(super) struct FoundTerms<'s> {
     segments: &'s Segments,
     by_segment: Vec<Option<(Found, Found)>>,
@@ -238,7 +242,7 @@ pub(super) struct FoundTerms<'s> {
 
 /// The counts of a session in a segment.
 pub(super) enum FoundSession<'s> {
-    /// It has no term of the question.
+    /// The session has no term of the question.
     Without,
     With(SessionCounts<'s>),
 }
@@ -269,14 +273,14 @@ impl<'s> FoundTerms<'s> {
     }
 }
 
-/// Whether there is a segment to make for these files, which are those of all sessions.
+/// Whether segments must be made. `files` must have the files of all sessions.
 pub(super) fn is_due(segments: &Segments, files: &[(Location, Status)]) -> bool {
     let is_outside = |status: Status| status.size > 0 && segments.row(status).is_none();
     let outside = files.iter().filter(|(_, status)| is_outside(*status));
     !segments.are_whole() || segments.unread.is_empty() && outside.count() >= WORTHWHILE
 }
 
-/// Makes segments of the sessions that are in none, if there are enough of them.
+/// Makes segments of the sessions that are in no segment, if there are enough of them.
 pub(super) fn update(
     cache: &Cache,
     segments: &Segments,
@@ -304,13 +308,13 @@ struct SegmentsWriter<'s> {
     segments: &'s Segments,
     /// The numbers of the segments that stay, and of the new ones.
     numbers: Vec<u64>,
-    /// Whole segments that are given up: the list names them until their sessions are in others.
+    /// Undamaged segments that are given up. The list names them until their sessions are in other segments.
     given_up: Vec<u64>,
     /// The bytes that new segments may take.
     left: u64,
     next: u64,
     builder: SegmentBuilder,
-    /// The sessions in `builder`, and those in new segments.
+    /// The sessions in `builder` (`waiting`), and those in new segments (`written`).
     waiting: Vec<Status>,
     written: Vec<Status>,
 }
@@ -379,7 +383,8 @@ impl<'s> SegmentsWriter<'s> {
 
     /// Writes the last segment and the list, and removes what they replace.
     fn finish(mut self) -> io::Result<()> {
-        // The sessions of a segment that is given up stay in one; others wait until there are more of them.
+        // If a segment is given up or was lost, its sessions go into a new segment even if they are few. Other sessions
+        // wait until there are enough of them.
         let known = self.numbers.len() + self.given_up.len();
         let has_lost = known < self.segments.numbers.len();
         if has_lost || !self.given_up.is_empty() || self.builder.len() >= WORTHWHILE {
@@ -406,7 +411,8 @@ pub(super) fn save(cache: &Cache, numbers: &[u64]) -> io::Result<()> {
     cache.write(LIST, FORMAT, &list.0, &[])
 }
 
-/// The segments that stay: whole ones of which at least half of the sessions have not changed, and small ones only if they are few.
+/// The segments that stay. At least half of the sessions of such a segment have not changed, and it is not damaged.
+/// Small segments stay only if there are fewer than `MOST_SMALL` of them.
 fn worth_keeping<'s>(
     segments: &'s Segments,
     files: &[(Location, Status)],

@@ -266,7 +266,8 @@ fn changed_sessions_are_read_anew_and_segments_of_them_given_up() {
     assert_ne!(now, later);
 }
 
-/// The counts of half a gigabyte of sessions took 591 MB: each session had them in a file and in a segment.
+/// The counts of half a gigabyte of sessions once took 591 MB, since each session had its counts both in a file and in
+/// a segment.
 #[test]
 fn counts_are_kept_once() {
     let mut random = Random(12);
@@ -330,7 +331,7 @@ fn a_damaged_segment_changes_no_answer_and_is_made_again() {
     for at in (0..whole.len()).step_by(whole.len() / 4) {
         damage(at, &AskIndex::default());
     }
-    // A segment that is damaged while it is open.
+    // This segment is damaged while it is open.
     let open = AskIndex::default();
     answer(&store, &open, &asked("build"));
     assert_same(&with_cache(&store, &open), &expected);
@@ -339,7 +340,7 @@ fn a_damaged_segment_changes_no_answer_and_is_made_again() {
     store.end();
 }
 
-/// The score of a unit for one term, with nothing kept between units.
+/// The score of a unit (an entry, a branch or a session) for one term, computed anew for each unit.
 fn plain_bm25((all, with): (u64, u64), (weight, terms): (u64, u64), all_terms: u64) -> f64 {
     let mean = all_terms as f64 / all.max(1) as f64;
     let (all, with) = (all.max(with) as f64, with as f64);
@@ -484,7 +485,8 @@ fn scores_are_those_of_the_plain_formulas() {
                 "{one:?}"
             );
         }
-        // No entry that was not taken has a better score than the last candidate.
+        // An entry that was left out has no higher score than the last candidate, unless its session has eight better
+        // entries.
         let last = found.candidates.last().unwrap().score();
         let of_file = |file| found.candidates.iter().filter(move |one| one.file == file);
         for ((file, offset), (own, together)) in &plain {

@@ -13,7 +13,7 @@ use treelined_files::os::file::{Location, Status};
 const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
 
-/// The bytes of files that a search has to read.
+/// The bytes of files that have no counts, so that a search must read them.
 pub(super) fn missing(cache: &Cache, segments: &Segments, files: &[(Location, Status)]) -> u64 {
     let missing = |(_, status): &(Location, Status)| {
         if segments.row(*status).is_some() {
@@ -26,7 +26,7 @@ pub(super) fn missing(cache: &Cache, segments: &Segments, files: &[(Location, St
     files.iter().map(missing).sum()
 }
 
-/// Whether a file with this status is to be counted.
+/// Whether a file with this status must be counted.
 fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
     if segments.row(status).is_some() {
         return false;
@@ -40,8 +40,9 @@ fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
     is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
 }
 
-/// Keeps the counts that a search has read of whole files, and counts the other files that are due; then brings the segments
-/// up to date, if these are the files of all sessions. If it is cancelled, finished files remain.
+/// Keeps the counts in `read`, which a search has made of whole files, and counts the other files that need it. Then
+/// updates the segments, if these are the files of all sessions. If it is cancelled, the counts that are kept so far
+/// remain.
 pub(super) fn update(
     cache: &Cache,
     segments: &Segments,
@@ -63,7 +64,7 @@ pub(super) fn update(
             None => kept::count(cache, location, *status, cancel)?,
         };
     }
-    // A session in a segment needs no file for itself, so this is before some are removed.
+    // The segments come before `prune`: a session in a segment does not need its own file of counts.
     if are_all {
         segments::update(cache, segments, files, cancel)?;
     }

@@ -1,4 +1,5 @@
-//! The known words that are near to words which no entry has.
+//! Finds the known words that are near to a word of a question that no entry has. Two words are near if few letters
+//! differ.
 
 use super::counted::CountedFile;
 use super::counts::Counts;
@@ -14,9 +15,9 @@ use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
 
-/// The bytes of known words that are compared.
+/// The comparison ends after this number of bytes of known words.
 const MOST_BYTES: usize = 64 << 20;
-/// The most words that are proposed for one.
+/// The most known words that are proposed for one word of the question.
 const MOST: usize = 3;
 
 /// A word that no entry has, and known words near to it, the nearest first.
@@ -30,7 +31,7 @@ pub struct NearWords {
     pub(super) term: usize,
 }
 
-/// Where words are known from.
+/// The sources of known words.
 pub(super) struct KnownWords<'k> {
     pub cache: Option<&'k Cache>,
     pub segments: &'k Segments,
@@ -41,13 +42,15 @@ pub(super) struct KnownWords<'k> {
     pub read: &'k HashMap<usize, Counts>,
 }
 
-/// A word of a question that no entry has, and the near ones, each with its distance and the number of its sessions.
+/// A word of a question that no entry has, and the known words near to it. Each known word has its distance and the
+/// number of sessions that have it.
 struct NearOnes<'q> {
     word: MistypedWord<'q>,
     near: BTreeMap<String, (usize, usize)>,
 }
 
-/// Compares known words, one a line, with each of these. `sessions` says in how many sessions the word of a line is.
+/// Compares known words, one on each line, with each of `ones`. `sessions` returns how many sessions have the word on a
+/// line.
 fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> usize) {
     let (mut line, mut start, mut letters) = (0, 0, 0);
     // One pass over the bytes, since a question without an answer looks at the words of all sessions.
@@ -72,7 +75,8 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
     }
 }
 
-/// The near words of each word of the question that no entry has, if there are any. Fails with `cancelled`.
+/// The known words near to each word of the question that no entry has. Leaves out a word of the question without near
+/// words. Fails with `cancelled`.
 pub(super) fn near_words(
     request: &AskRequest,
     counts: &[TermCount],
@@ -158,7 +162,7 @@ fn of_segments(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cance
             break;
         }
     }
-    // Words of sessions that do not count are not proposed.
+    // A word is proposed only if one of the counted sessions has it.
     for NearOnes { near, .. } in ones {
         near.retain(|_, (_, sessions)| *sessions > 0);
     }
@@ -199,7 +203,8 @@ mod tests {
     use treelined_core::search::Mode;
     use treelined_core::search::ask::{Corpus, Question};
 
-    /// A question of 64 unknown words compared 64 MiB of known ones with each of them, and nobody could end it.
+    /// A question of 64 unknown words once compared 64 MiB of known words with each of them, and could not be
+    /// cancelled.
     #[test]
     fn a_search_for_near_words_can_be_cancelled() {
         let request = AskRequest {

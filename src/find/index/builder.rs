@@ -15,9 +15,9 @@ use treelined_core::{json, timestamp};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::lines::Lines;
 
-/// Bytes of lines in a block: a match scans at least as many.
+/// The bytes of lines in a block. To find one match, at least one block is scanned.
 const BLOCK: u64 = 64 << 10;
-/// Bytes of the labels of a file that are kept with it.
+/// The most bytes of labels and names that the index keeps for a file.
 pub(super) const LABEL_BYTES: usize = 16 << 10;
 /// Bytes of the longest id that a tree takes.
 const LONGEST_ID: usize = u16::MAX as usize;
@@ -28,7 +28,7 @@ pub(super) struct LabelTexts {
     pub texts: Vec<String>,
     /// The names of the session.
     pub names: Vec<String>,
-    /// Whether there are more than are kept.
+    /// Whether there are more labels and names than are kept.
     pub are_more: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct FileReader<'w> {
     writer: &'w mut SegmentWriter,
     block: OpenBlock,
     labels: LabelTexts,
-    /// Hashes of the ids found.
+    /// The hashes of the ids in the lines so far.
     ids: HashSet<u64>,
     hasher: RandomState,
     /// Whether each line so far is an entry with its own id, below a header.
@@ -88,7 +88,7 @@ impl<'w> FileReader<'w> {
     ) -> io::Result<u64> {
         let mut lines = Lines::new(file, span.start);
         self.block.begin(span.start);
-        // The ids of lines before are unknown.
+        // If the reading does not begin at the start of the file, the ids of the earlier lines are unknown.
         self.is_plain = span.start == 0;
         while let Some(line) = lines.next()? {
             let end = line.offset + line.len + 1;
@@ -162,7 +162,7 @@ impl<'w> FileReader<'w> {
             ControlFlow::Continue(())
         });
         if envelope.kind == Kind::Message {
-            // As the filter of entries reads them.
+            // The role and the tool are read in the same way as by the filter of entries.
             let message = json::get(bytes, "message").unwrap_or_default();
             let [role, tool] = json::get_each(message, ["role", "toolName"]);
             let role = role.and_then(json::string).unwrap_or_default();
@@ -171,17 +171,19 @@ impl<'w> FileReader<'w> {
         }
     }
 
-    /// Whether a line is the header in the first line, or else an entry with another id than those before.
+    /// Whether a line is plain. The first line must be the header. Each other line must be an entry whose id no earlier
+    /// line has.
     fn is_plain_line(&mut self, line: &Line<'_>, is_first: bool) -> bool {
         match line {
             // Entries of version 1 have no ids.
             Line::Header(header) => is_first && header.version > 1 && header.id.is_some(),
             Line::Entry(envelope) => {
                 let id = envelope.id.as_deref();
-                // The tree decides whether an entry is in an archived branch.
+                // A branch record may archive entries, and only the tree knows which ones.
                 let is_record = matches!(envelope.facts, Facts::BranchRecord { .. });
                 let id = id.filter(|id| !is_first && !is_record && id.len() <= LONGEST_ID);
-                // Two ids share a hash with a probability of 2^-64; then the file counts as not plain.
+                // Two different ids have the same hash with a probability of 2^-64. Then the file counts as not plain,
+                // which is only slower.
                 id.is_some_and(|id| self.ids.insert(self.hasher.hash_one(id)))
             }
             Line::Title(_) | Line::Blank => false,

@@ -40,30 +40,30 @@ pub(super) struct TextParts {
 }
 
 impl TextParts {
-    /// Of a folded text; `None` if it has no words.
+    /// The parts of a folded text; `None` if it has no words.
     pub(super) fn of(folded: &str) -> Option<Self> {
         let (pieces, joints) = (words::pieces(folded), words::joints(folded));
         (!pieces.is_empty()).then_some(Self { pieces, joints })
     }
 
-    /// Of the whole text of a field; `None` if it has no words.
+    /// The parts of the whole text of a field; `None` if it has no words.
     pub(super) fn of_field(folded: &str) -> Option<Self> {
-        // A word between other characters is whole.
+        // The spaces say that the first and the last word of the text are complete.
         Self::of(&format!(" {folded} "))
     }
 }
 
-/// The conditions of a search that blocks are looked up by.
+/// The conditions by which the blocks for a search are looked up.
 #[derive(Debug)]
 pub(super) struct BlockQuery<'q> {
     pub request: &'q SearchRequest,
-    /// A match has all texts of one of these; without any, each block may have a match.
+    /// A match has all texts of at least one of these lists. If there is no list, each block may have a match.
     pub alternatives: Vec<Vec<TextParts>>,
     /// A match has these texts too, in any of its fields.
     pub required: Vec<TextParts>,
-    /// The keys of files of which a label has a part of the query, and whose labelled entries are unknown.
+    /// The keys of files that have a label with a part of the query, and whose labelled entries are unknown.
     pub labelled: HashSet<u64>,
-    /// The keys of files of which a name, or a label of the files above, has a part of the query.
+    /// The keys of files that have a session name with a part of the query, and all keys in `labelled`.
     pub named: HashSet<u64>,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn candidates(file: &File, query: &BlockQuery<'_>) -> io::Result<Vec<
     Ok(candidates)
 }
 
-/// The scores of either text, where there are both.
+/// Joins the scores of two texts for each block that may have both. Other blocks get none.
 fn both(mut one: Vec<ScoreSet>, other: &[ScoreSet]) -> Vec<ScoreSet> {
     for (one, other) in one.iter_mut().zip(other) {
         *one = match one.is_empty() || other.is_empty() {
@@ -117,7 +117,7 @@ fn both(mut one: Vec<ScoreSet>, other: &[ScoreSet]) -> Vec<ScoreSet> {
     one
 }
 
-/// A block with texts in fields of these scores; `None` if it can have no match.
+/// The candidate for a block whose fields of these scores may have the texts; `None` if the block cannot have a match.
 fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<Candidate> {
     let SearchRequest { since, until, .. } = *query.request;
     let is_labelled = query.labelled.contains(&block.file);
@@ -130,7 +130,7 @@ fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<
             scores & block.of_entries.passing(filter)
         });
     let ceiling = if block.is_opaque || is_labelled && block.has_labels && !labels.is_empty() {
-        // The entry that a label is of may have any time.
+        // The labelled entry may be in another block, so it may have any time.
         Ceiling::NONE
     } else {
         if until.is_some_and(|until| block.times.oldest >= until) {
@@ -160,15 +160,15 @@ struct Segment<'f> {
     file: &'f File,
     /// The table of blocks, as stored.
     blocks: Vec<u8>,
-    /// For each group where its first word begins in the vocabulary, and where its first list begins.
+    /// For each group: where its first word begins in the vocabulary, and where its first list begins.
     groups: Vec<(u32, u32)>,
     /// Bytes of all lists.
     lists: u64,
-    /// Bytes of the vocabulary, which begins after them.
+    /// Bytes of the vocabulary, which begins after the lists.
     vocabulary: u64,
-    /// Of each [`LETTER_GROUPS`] groups.
+    /// The sets of letters, one for each [`LETTER_GROUPS`] groups.
     letters: Sets,
-    /// Of each block.
+    /// The sets of joints, one for each block.
     joints: Sets,
 }
 
@@ -230,7 +230,7 @@ impl<'f> Segment<'f> {
         Block::get(&mut Cursor::new(self.stored_block(number))).ok_or_else(damaged)
     }
 
-    /// The scores of each block, of those in `fields`, whose fields may have a text.
+    /// For each block: which scores in `fields` have a field that may have the text.
     fn with_text(&self, text: &TextParts, mut fields: Vec<ScoreSet>) -> io::Result<Vec<ScoreSet>> {
         for piece in &text.pieces {
             if let Some(words) = self.words_with(piece)? {
@@ -248,7 +248,7 @@ impl<'f> Segment<'f> {
         Ok(fields)
     }
 
-    /// The offsets in the vocabulary of the words with a piece; `None` if there are more than [`MOST_WORDS`].
+    /// The words that have a piece, by their offsets in the vocabulary; `None` if there are more than [`MOST_WORDS`].
     fn words_with(&self, piece: &Piece) -> io::Result<Option<Vec<u32>>> {
         let mut search = WordSearch::of(piece);
         let with_letters = self.letters.with_all(self.file, letters(&search.needle))?;
@@ -269,7 +269,8 @@ impl<'f> Segment<'f> {
         Ok(search.words)
     }
 
-    /// The parts of the vocabulary with these sets of letters: whole words with the line breaks around them.
+    /// The parts of the vocabulary whose sets of letters match. Each part has whole words, with the line breaks around
+    /// them.
     fn chunks(&self, with_letters: &SetMatches) -> impl Iterator<Item = Range<u64>> {
         let place = |set: usize| {
             let group = self.groups.get(set * LETTER_GROUPS);
@@ -280,7 +281,7 @@ impl<'f> Segment<'f> {
             .map(move |set| place(set).saturating_sub(1)..place(set + 1))
     }
 
-    /// Leaves those scores of each block that fields with any of these words have.
+    /// Keeps, for each block, only the scores of fields that have at least one of these words.
     fn keep(&self, fields: &mut [ScoreSet], words: &[u32]) -> io::Result<()> {
         let mut with_words = vec![ScoreSet::default(); fields.len()];
         let mut words = words.iter().copied().peekable();
@@ -319,7 +320,7 @@ impl<'f> Segment<'f> {
     }
 }
 
-/// Adds the scores in the list of a word.
+/// Adds the scores in the list of a word to the scores of each block.
 fn add_list(mut list: &[u8], to: &mut [ScoreSet]) -> io::Result<()> {
     let mut count = 0_usize;
     while !list.is_empty() {
@@ -334,7 +335,7 @@ fn add_list(mut list: &[u8], to: &mut [ScoreSet]) -> io::Result<()> {
 }
 
 fn read(file: &File, at: u64, len: u64) -> io::Result<Vec<u8>> {
-    // A damaged length must not take memory that no file has.
+    // A damaged length must not reserve more memory than the file has bytes.
     if len > file.metadata()?.len() {
         return Err(damaged());
     }

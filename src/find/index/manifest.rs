@@ -9,7 +9,8 @@ use treelined_files::cache::{Cache, FormatName, get_status, put_status};
 use treelined_files::log::fingerprint::Fingerprint;
 use treelined_files::os::file::{Identity, Status};
 
-/// The version of this file's format, and of the words and parts of segments. Change it with any of them.
+/// The version of the format of this file, of the words, and of the parts of segments. Change it when one of these
+/// changes.
 const FORMAT: &FormatName = b"treelined searc6";
 const NAME: &str = "search.list";
 

@@ -39,25 +39,25 @@ use treelined_files::parallel::{self, ThreadPlan};
 const SEGMENT: u64 = 512 << 20;
 /// Bytes of different words in a segment; the writer has them in memory.
 const VOCABULARY: usize = 16 << 20;
-/// Fewer bytes of lines do not get a segment when the daemon ends.
+/// If the daemon ends while a segment has fewer bytes of lines than this, the segment is not kept.
 const SMALLEST: u64 = 32 << 20;
-/// The most segments: beyond that the index is rebuilt.
+/// The most segments. If there are more, the index is built anew.
 const MOST_SEGMENTS: usize = 64;
-/// The time for which a segment that no list names is kept.
+/// A segment that the list does not name is removed after this time.
 const UNNAMED: Duration = Duration::from_secs(60);
 /// The ending of segments' names.
 const ENDING: &str = ".words";
-/// Most threads that read segments.
+/// The most threads that read segments.
 const MAX_THREADS: usize = 8;
 
-/// The least size of the session files for an index, and the limit of the index.
+/// When an index is made, how large it may become, and how much a search reads with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// The bytes of all session files from which an index is made.
+    /// An index is made when all session files together have at least this number of bytes.
     pub from: u64,
     /// The limit of the index in bytes. Lines beyond it are scanned.
     pub most: u64,
-    /// The bytes of the best parts that are searched at first; twice as many each time after.
+    /// The bytes of the first batch, which has the best parts. Each later batch has twice as many bytes.
     pub first: u64,
     /// The most bytes that a search reads for its totals after it has its page.
     pub for_totals: u64,
@@ -75,14 +75,14 @@ impl IndexSettings {
         }
     }
 
-    /// The bytes of lines without index that are enough for a segment.
+    /// A segment is made when at least this number of bytes of lines is not in the index.
     fn worthwhile(self) -> u64 {
         (self.from / 16).max(1)
     }
 }
 
-/// Excludes the parts of files that cannot match, and says what the best hit of the others may be. Marks the files that
-/// are plain.
+/// Excludes the parts of files that cannot match. Says for each other part how good its best hit can be. Marks the
+/// files that are plain.
 pub(super) fn narrow(
     cache: &Cache,
     request: &SearchRequest,
@@ -152,7 +152,7 @@ pub(super) fn narrow(
     }
 }
 
-/// The conditions of a search; for one of the lists in `texts` a match has all folded texts in it.
+/// The conditions of a search. A match has all folded texts of at least one list in `texts`.
 fn block_query<'q>(
     manifest: &Manifest,
     request: &'q SearchRequest,
@@ -250,7 +250,7 @@ fn is_intact(at: &Location, status: Status) -> bool {
     at.status().is_ok_and(|now| now == status)
 }
 
-/// The index's entry of a file, if the file still begins with the covered bytes.
+/// The part of a file that the index covers, if the file still begins with these bytes.
 fn still_covered<'m>(
     manifest: &'m Manifest,
     location: &Location,
@@ -355,8 +355,8 @@ pub(crate) fn update(
     Ok(())
 }
 
-/// Writes the side index of a session, since the sessions on a page of hits are opened. Returns its labelled entries, if
-/// there are not too many.
+/// Writes the side index of a session, so that it opens faster when it has a hit on a page. Returns the labelled
+/// entries of the session, if their labels have at most `LABEL_BYTES` bytes together.
 fn save_side_index(
     cache: &Cache,
     location: &Location,

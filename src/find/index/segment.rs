@@ -4,11 +4,12 @@
 //! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then the sets
 //! of letters and of joints, then a footer with the lengths of the first four parts. The vocabulary has each word once,
 //! in the order of its first block, between line breaks. A group is [`GROUP`] adjacent words. For each group, the table
-//! has the offset of its first word in the vocabulary and the offset of its first list. A list has the position of its
-//! word in the group, the number of its bytes, and for each block with the word one number: the distance to the block
-//! before, and the scores of the fields that have the word. The set of letters of some adjacent groups has the triples
-//! of adjacent bytes of their words, so that a search for a part of a word reads little of the vocabulary. The set of
-//! joints of a block has the places where two words of it meet, so that a search for a phrase of common words reads few
+//! has the offset of its first word in the vocabulary and the offset of its first list. A list belongs to one word. It
+//! has the position of the word in the group, and its own length in bytes. Then it has one number for each block with
+//! the word, made of the distance to the block before and the scores of the fields that have the word. A set of letters
+//! belongs to [`LETTER_GROUPS`] adjacent groups, and has every sequence of three bytes in their words. With it, a
+//! search for a part of a word reads little of the vocabulary. A set of joints belongs to one block, and has the joints
+//! of its words: where one word ends and the next one begins. With it, a search for a phrase of common words reads few
 //! blocks.
 
 use super::signature::{SetShape, SetWriter};
@@ -26,7 +27,7 @@ use treelined_core::timestamp::Millis;
 
 /// Words of a block that are looked up in the vocabulary together.
 const PREFETCHED: usize = 256;
-/// Bytes of the texts of a block's words whose memory is used again.
+/// The memory for the words of a block is used again for the next block if it has at most this number of bytes.
 const LARGEST_KEPT: usize = 1 << 20;
 /// Words of a group.
 pub(super) const GROUP: usize = 32;
@@ -36,20 +37,21 @@ pub(super) const FOOTER: usize = 4 * 8;
 pub(super) const GROUP_BYTES: usize = 8;
 /// Bytes of a block in the table.
 pub(super) const BLOCK_BYTES: usize = (4 + ScoreSet::BITS as usize) * 8 + 2 + EntryScores::BYTES;
-/// Groups with a common set of letters.
+/// The number of groups that share one set of letters.
 pub(super) const LETTER_GROUPS: usize = 16;
-/// Sets of letters: 512 words have some 3,000 triples.
+/// The shape of sets of letters. 512 words have about 3,000 sequences of three bytes.
 pub(super) const LETTERS: SetShape = SetShape {
     rows: 8 << 10,
     bits: 1,
 };
-/// Sets of joints: 64 KiB of prose have some 9,000. One in a hundred blocks seems to have a joint that it lacks.
+/// The shape of sets of joints. 64 KiB of prose have about 9,000 joints. Of the blocks without a joint, about one in a
+/// hundred seems to have it.
 pub(super) const JOINTS: SetShape = SetShape {
     rows: 96 << 10,
     bits: 3,
 };
 
-/// Lines of a file with a common row in the index.
+/// Adjacent lines of a file that have one row together in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// The key of the file.
@@ -60,13 +62,13 @@ pub(super) struct Block {
     pub scores: ScoreSet,
     pub of_entries: EntryScores,
     pub times: BlockTimes,
-    /// Whether the block has labels: their hits are other entries, at any time.
+    /// Whether the block has labels. The hit of a label is the labelled entry, which may have any time.
     pub has_labels: bool,
     /// Whether the block may have text that the index lacks, as in damaged lines.
     pub is_opaque: bool,
 }
 
-/// The scores of the fields of those entries of a block that a filter of entries takes.
+/// The scores of the fields of a block, for each kind of entry that a filter can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct EntryScores {
     user: ScoreSet,
@@ -99,7 +101,7 @@ impl EntryScores {
         }
     }
 
-    /// The scores that entries have which pass a filter.
+    /// The scores of the entries that may pass a filter.
     pub(super) fn passing(mut self, filter: &EntryFilter) -> ScoreSet {
         let mut scores = ScoreSet::ALL;
         if let Some(role) = &filter.role {
@@ -137,10 +139,10 @@ impl EntryScores {
 /// The times of the entries of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockTimes {
-    /// The time of the oldest entry; the minimum if an entry has no time.
+    /// The time of the oldest entry; the smallest number if an entry has no time.
     pub oldest: Millis,
-    /// For each score, the lowest first: the time of the newest entry with a field of this score; the maximum if such
-    /// an entry has no time.
+    /// For each score, the lowest first: the time of the newest entry with a field of this score; the largest number if
+    /// such an entry has no time.
     newest: [Millis; ScoreSet::BITS as usize],
 }
 
@@ -171,7 +173,7 @@ impl BlockTimes {
 }
 
 impl Block {
-    /// The flag in the last byte of a stored block.
+    /// The flag in the last byte of a stored block that says that the block is opaque.
     const OPAQUE: u8 = 2;
 
     fn put(&self, out: &mut Fields) {
@@ -253,21 +255,22 @@ impl WordHash {
         Self(u32::from_le_bytes([a, b, c, d]))
     }
 
-    /// As a table takes it: its place depends on the lower bits, and its mark on the upper ones.
+    /// The hash as 64 bits, which a table needs. The lower bits choose the slot, and the upper bits are compared before
+    /// the word.
     fn wide(self) -> u64 {
         u64::from(self.0) << 32 | u64::from(self.0)
     }
 }
 
-/// The slot of a word in a table. With the hash, most other words are told apart without being read.
+/// The slot of a word in a table. The hash excludes most other words, so that their texts are not read.
 #[derive(Debug, Clone, Copy)]
 struct WordSlot {
     hash: WordHash,
     number: u32,
 }
 
-/// The words of one block, each once: few enough to stay in the processor's cache. The vocabulary of a segment does
-/// not, so it is searched once for each of them.
+/// The words of one block, each once. They are few enough to stay in the processor's cache. The vocabulary of a segment
+/// is too large for that, so it is searched only once for each of these words.
 #[derive(Default)]
 struct BlockWords {
     texts: Vec<u8>,
@@ -293,7 +296,7 @@ impl BlockWords {
         text.unwrap_or_default()
     }
 
-    /// Adds a word in a field with this score; it may come several times.
+    /// Adds a word of a field with this score. The same word may be added several times.
     fn add(&mut self, word: &[u8], score: u8) {
         let hash = WordHash::of(word, &self.hasher);
         let is_it = |slot: &WordSlot| {
@@ -332,7 +335,7 @@ impl BlockWords {
         self.texts.clear();
         self.words.clear();
         self.known.clear();
-        // A long line does not keep its memory.
+        // The memory that a long line needed is released.
         if self.texts.capacity() > LARGEST_KEPT {
             self.texts = Vec::new();
             self.words = Vec::new();
@@ -406,8 +409,8 @@ impl SegmentWriter {
         Some(number)
     }
 
-    /// Loads the slots of known words into the processor's cache. One after the other, each look-up would wait
-    /// for memory; together they wait once.
+    /// Loads the slots of known words into the processor's cache. Separate look-ups would each wait for memory; here
+    /// all of them wait at the same time.
     fn prefetch(&self, words: &[BlockWord]) {
         let slots = words
             .iter()
@@ -420,7 +423,7 @@ impl SegmentWriter {
         std::hint::black_box(bytes.fold(0, BitXor::bitxor));
     }
 
-    /// Ends the open block with its words, and opens the next one. The block has the scores of its words.
+    /// Ends the open block, and opens the next one. The ended block gets the scores of its words.
     pub(super) fn close(&mut self, block: Block) {
         let count = u32::try_from(self.blocks.len() + 1).unwrap_or(u32::MAX);
         let mut scores = ScoreSet::default();
@@ -458,7 +461,7 @@ impl SegmentWriter {
         for words in self.words.chunks(GROUP * LETTER_GROUPS) {
             for word in words {
                 let at = word.at as usize;
-                // With the line breaks around it.
+                // The text of the word, with the line breaks around it.
                 let text = self.vocabulary.get(at - 1..=at + usize::from(word.len));
                 letters(text.unwrap_or_default()).for_each(|hash| sets.add(hash));
             }
@@ -498,7 +501,8 @@ impl SegmentWriter {
     }
 }
 
-/// The hashes of the triples of adjacent bytes of a word with line breaks around it, or of a part of that.
+/// The hash of every sequence of three bytes in a text. The text is a word with line breaks around it, or a part of
+/// such a text.
 pub(super) fn letters(word: &[u8]) -> impl Iterator<Item = u64> {
     word.windows(3).map(|bytes| {
         let number = bytes

@@ -1,5 +1,6 @@
-//! Sets of hashes that may have more members than were added, one set for each column of a table. The table is stored
-//! by hash: the columns that have a hash are found without reading the others.
+//! Sets of hashes, like Bloom filters: a set may seem to have a hash that was never added. Each set is a column of a
+//! table, and the table is stored row by row. The rows of a hash say which sets may have it, and the other rows are not
+//! read.
 
 use super::damage::damaged;
 use std::fs::File;
@@ -122,7 +123,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// Whether each set may have all of these hashes.
+    /// The sets that may have all of these hashes.
     pub(super) fn with_all(
         &self,
         file: &File,
@@ -148,7 +149,7 @@ impl Sets {
     }
 }
 
-/// The sets that may have some hashes; `None` if all may.
+/// The sets that may have the hashes of a search; `None` if every set may.
 #[derive(Debug)]
 pub(super) struct SetMatches(Option<Vec<u8>>);
 

@@ -1,16 +1,16 @@
-//! The words of a text in the index, and those that a query needs.
+//! Splits a text into the words of the index, and a query into the pieces of words that a match needs.
 //!
-//! Words are runs of letters and digits of the folded text, so paths and identifiers with `_` are split. Long runs
-//! are cut into overlapping windows, and runs of Chinese, Japanese and Korean into overlapping pairs of characters.
-//! A query finds any part of a text, so its words may be parts of words of the index: a [`Piece`] says at which ends
-//! it is whole.
+//! Words are runs of letters and digits of the folded text, so paths and identifiers with `_` are split. Long runs are
+//! cut into overlapping windows, and runs of Chinese, Japanese and Korean into overlapping pairs of characters. A query
+//! finds any part of a text, so the first and the last word of a query may be only a part of a word of the index. A
+//! [`Piece`] says at which ends its text is the end of a word.
 
 use treelined_core::search::folded_text;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Characters of the longest word.
 const WINDOW: usize = 24;
-/// The overlap of windows in characters: any part of a run that is no longer than it is in one window.
+/// The overlap of windows, in characters. Each part of a run that is not longer than the overlap is inside one window.
 const OVERLAP: usize = WINDOW / 2;
 
 /// Bytes of a word that count for the joint with its neighbor.
@@ -63,7 +63,7 @@ fn runs(folded: &str) -> impl Iterator<Item = (Class, &str)> {
 pub(super) trait WordTaker {
     fn word(&mut self, word: &str);
 
-    /// The hash of where one run of characters ends and the next one begins.
+    /// Receives the hash of a joint: the end of one run of characters and the beginning of the next one.
     fn joint(&mut self, hash: u64);
 }
 
@@ -102,7 +102,7 @@ fn joint(before: &str, after: &str) -> u64 {
     xxh3_64(&bytes)
 }
 
-/// The hashes of the joints of each text with this folded part.
+/// The hashes of the joints that each text with this folded part has.
 pub(super) fn joints(folded: &str) -> Vec<u64> {
     let runs: Vec<(Class, &str)> = runs(folded).collect();
     let numbered = runs.iter().enumerate();
@@ -136,7 +136,7 @@ fn windows(run: &str, size: usize, step: usize, each: &mut impl FnMut(&str)) {
     }
 }
 
-/// The pieces that the words of each text with this folded part contain.
+/// The pieces that occur in the words of each text with this folded part.
 pub(super) fn pieces(folded: &str) -> Vec<Piece> {
     let runs: Vec<(Class, &str)> = runs(folded).collect();
     let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-//! Labels, tools and roles exclude the parts of files without them.
+//! A search for a label, a tool or a role reads only the parts of files that have it.
 
 use super::*;
 use std::fmt::Write;
@@ -55,8 +55,8 @@ fn checked(store: &Store, index: IndexSettings, request: &SearchRequest) -> Sear
     indexed
 }
 
-/// A label is a field of an entry that may be in another block, so a file with a label that has a word of the query was
-/// searched as a whole: a query of two letters that any label has read all files.
+/// A label is a field of an entry that may be in another block. A file with a label that has a word of the query was
+/// therefore once searched as a whole. A query of two letters that some label has read all files.
 #[test]
 fn a_label_with_a_word_of_the_query_needs_only_the_line_of_its_entry() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,8 +100,8 @@ fn a_label_with_a_word_of_the_query_needs_only_the_line_of_its_entry() {
     assert_eq!(found.hits.len(), 1);
 }
 
-/// The text of the user comes first, but has no hit for a tool or a role: with a word that most entries have, all files
-/// were searched before the page was known.
+/// Text of the user has the highest score, but no hit if a tool or another role is wanted. For a word that most entries
+/// have, all files were once searched before the page was known.
 #[test]
 fn a_filter_of_tools_or_roles_needs_only_the_parts_with_such_entries() {
     let folder = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ fn text(random: &mut Random) -> String {
     out
 }
 
-/// A string literal; some characters are escaped, and some escapes are halves of a pair.
+/// A string literal; some characters are escaped, and some escapes are halves of a surrogate pair.
 fn literal(random: &mut Random, text: &str) -> String {
     let mut out = String::from("\"");
     let often = random.below(12) + 2;
@@ -156,7 +156,7 @@ pub(crate) fn session(random: &mut Random, id: &str, entries: usize) -> String {
     out
 }
 
-/// A needle: most are taken from the text of an entry.
+/// A random needle. Most needles are taken from the text of an entry.
 pub(super) fn needle(random: &mut Random, entries: &[ModelEntry]) -> Needle {
     let entry = &entries[random.below(entries.len())];
     let part = |random: &mut Random| -> String {

@@ -208,8 +208,8 @@ fn check_pages(
     assert_eq!(found, expected);
 }
 
-/// Ten thousand of them, or a sample of one thousand. Each thread has its own sessions: two files of `tests/data`, most
-/// of which are damaged, and two random sessions.
+/// Compares ten thousand needles, or a sample of one thousand. Each thread has its own sessions: two files of
+/// `tests/data`, most of which are damaged, and two random sessions.
 #[test]
 fn random_needles_are_found_as_a_model_finds_them() {
     const THREADS: u64 = 4;
@@ -274,7 +274,7 @@ fn index_files(folder: &Path) -> Vec<PathBuf> {
     files.filter(is_search).collect()
 }
 
-/// The same holds after files have grown, been replaced and been removed.
+/// A search with an index finds the same as a scan, also after files have grown, been replaced and been removed.
 #[test]
 fn a_search_with_an_index_finds_what_a_scan_finds() {
     let mut random = Random(11);
@@ -312,7 +312,7 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
     assert!(found > 500 && narrowed > 250, "{found} {narrowed}");
 }
 
-/// All of these, or the first one and a sample of the others.
+/// All items in a long run; otherwise the first one and a sample of the others.
 fn sampled<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
     if !sample::is_long_run() {
         let mut random = Random(sample::seed(sample::of_the_clock()));
@@ -323,8 +323,8 @@ fn sampled<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
     all
 }
 
-/// A session is opened only if one of its hits may be on the page; the others are counted all the same. The queries are
-/// all six, or a sample of two.
+/// A session is opened only if one of its hits may be on the page. The hits of other sessions are counted without
+/// opening them. Runs all six queries, or a sample of two.
 #[test]
 fn pages_and_totals_are_the_same_with_and_without_an_index() {
     let folder = tempfile::tempdir().unwrap();
@@ -332,7 +332,8 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
         let text = generator::session(&mut Random(number), &format!("s{number}"), 50);
         fs::write(folder.path().join(format!("s{number}.jsonl")), text).unwrap();
     }
-    // An entry with a second line, and one without a time, need more than their lines.
+    // For an entry with a second line, and for an entry without a time, the matching line alone does not decide the
+    // hit.
     let line = r#"{"type":"message","id":"e1","parentId":null,"message":{"role":"user","content":"the error"}}"#;
     for name in ["s3.jsonl", "s4.jsonl"] {
         let path = folder.path().join(name);
@@ -372,8 +373,8 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
     }
 }
 
-/// The index says which parts of files may have the best hits. The first page is the same as if all were searched, and
-/// the totals say that they are not. The searches are all 48, or a sample of eight.
+/// The index says which parts of files may have the best hits. The first page is the same as if all parts were
+/// searched, and the totals say that not all parts were. Runs all 48 searches, or a sample of eight.
 #[test]
 fn a_page_needs_only_the_parts_that_may_have_its_hits() {
     let mut random = Random(23);
@@ -485,7 +486,8 @@ fn a_damaged_index_is_not_used_and_made_again() {
     }
 }
 
-/// A killed process leaves unfinished files and segments that no list names; they are removed, and the index goes on.
+/// A killed process leaves unfinished files, and segments that no list names. They are removed, and the rest of the
+/// index is used.
 #[test]
 fn an_index_left_by_a_killed_process_is_continued() {
     let folder = folder(&mut Random(17), 0);

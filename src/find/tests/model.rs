@@ -38,7 +38,7 @@ pub(super) fn entries(folder: &Path) -> Vec<ModelEntry> {
         let is_step = |node: &Node| !tree.kind(*node).is_bookkeeping();
         let steps = tree.entries().filter(is_step);
         let on_branches: HashSet<Node> = steps.flat_map(|step| tree.path(Some(step))).collect();
-        // Bookkeeping with no step below it is where the step above it is.
+        // Bookkeeping without a step below it is on the same branch as the step above it.
         let is_active = |node: Node| match on_branches.contains(&node) {
             true => path.contains(&node),
             false => {
@@ -137,7 +137,7 @@ fn values(kind: FieldKind, value: &Value, fields: &mut Vec<(FieldKind, String)>)
     }
 }
 
-/// The meaning of a model search's needles.
+/// The needle of a search of the model.
 #[derive(Debug, Clone)]
 pub(super) enum Needle {
     Words(Vec<String>),
