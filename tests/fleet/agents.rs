@@ -1,8 +1,9 @@
-//! Agents in several daemons write shared sessions while servers die and stop: every append that was answered as
-//! replicated is in the log once, and all replicas and trees are the same.
+//! Agents in several daemons write shared sessions while servers die and stop. Every append that was answered as
+//! replicated is in the stream of the team once, and all replicas and trees are the same.
 //!
-//! `TREELINED_FLEET_LOAD=DAEMONS,AGENTS,SESSIONS,APPENDS` sets other numbers: daemons, agents of each, shared sessions,
-//! and appends of each agent. `TREELINED_FLEET_KILLS=all` kills a server every five seconds, not once.
+//! `TREELINED_FLEET_LOAD=DAEMONS,AGENTS,SESSIONS,APPENDS` sets other numbers: daemons, agents of each daemon, shared
+//! sessions, and appends of each agent. With `TREELINED_FLEET_KILLS=all`, a server is killed every five seconds, not
+//! only once.
 
 use crate::support::{Fleet, Machine};
 use serde_json::{Value, json};
@@ -18,11 +19,11 @@ use treelined_fleet::backend::Position;
 
 const ACCOUNT: usize = 26;
 const LOAD: [usize; 4] = [2, 4, 4, 25];
-/// Within this time every request is answered. An append has five seconds, and waits for those before it.
+/// Within this time every request is answered. An append may take five seconds, and waits for the appends before it.
 const ANSWER: Duration = Duration::from_secs(300);
-/// Within this time replicas are equal once the servers run.
+/// When the servers run again, the replicas are equal within this time.
 const SETTLED: Duration = Duration::from_secs(180);
-/// The refusals that an agent answers with the same append again.
+/// The errors after which an agent sends the same append again.
 const PASSING: [&str; 6] = [
     "logUnavailable",
     "logConflict",
@@ -61,7 +62,7 @@ impl Daemon {
                 let id = message["id"].as_u64();
                 let waiter = id.and_then(|id| answered.lock().unwrap().remove(&id));
                 if let Some(waiter) = waiter {
-                    // A waiter that gave up has failed its test.
+                    // If the waiter has given up, its test has failed already.
                     let _sent = waiter.send(message);
                 }
             }
@@ -93,7 +94,7 @@ impl Daemon {
         }
     }
 
-    /// Asks again while the log cannot be reached. Returns the refusals too.
+    /// Sends the request again after each of these errors. Returns the result and the errors.
     fn ask_until_done(&self, method: &str, params: &Value) -> (Value, Vec<String>) {
         let mut refusals = Vec::new();
         loop {
@@ -131,14 +132,15 @@ fn session(number: usize) -> String {
     format!("shared-{number}")
 }
 
-/// Disturbs one round, or as long as the agents append.
+/// Disturbs the servers for one round, or as long as the agents append. Returns the number of rounds.
 fn disturb(fleet: &Fleet, is_over: &AtomicBool) -> usize {
     let all = std::env::var("TREELINED_FLEET_KILLS").is_ok_and(|kills| kills == "all");
     thread::sleep(Duration::from_secs(1));
     fleet.disturb(|rounds| !is_over.load(Ordering::Relaxed) && (all || rounds == 0))
 }
 
-/// The appends of one agent. Returns sessions and ids that were answered as replicated, and the refusals by kind.
+/// Makes the appends of one agent. Returns the sessions and ids that were answered as replicated, and the kinds of all
+/// errors.
 fn agent(daemon: &Daemon, name: &str, number: usize) -> (Vec<(String, String)>, Vec<String>) {
     let [_, _, sessions, appends] = load();
     let (mut replicated, mut refusals) = (Vec::new(), Vec::new());
@@ -158,7 +160,7 @@ fn agent(daemon: &Daemon, name: &str, number: usize) -> (Vec<(String, String)>, 
     (replicated, refusals)
 }
 
-/// The lines of a session in the log.
+/// The lines of a session in the stream of the team.
 fn log_of(log: &dyn LogBackend, session: &str) -> Vec<u8> {
     let began = Instant::now();
     loop {
@@ -204,7 +206,7 @@ fn tree(daemon: &Daemon, session: &str) -> BTreeMap<String, Value> {
     }
 }
 
-/// Each session in the log, in every file, and as every daemon shows it.
+/// Compares each session in the stream with every file, and with what every daemon shows.
 fn check(daemons: &[Daemon], log: &dyn LogBackend, replicated: &HashSet<(String, String)>) {
     let mut found = HashSet::new();
     for session in (0..load()[2]).map(session) {
@@ -269,7 +271,8 @@ fn agents_in_several_daemons_lose_nothing_while_servers_die_and_stop() {
             })
             .collect();
         let outcomes: Vec<_> = running.into_iter().map(|agent| agent.join()).collect();
-        // Before a failed agent ends the test: the scope waits for the disturbance.
+        // This is set before a failed agent ends the test, since the scope waits for the thread that disturbs the
+        // servers.
         is_over.store(true, Ordering::Relaxed);
         (outcomes, disturbing.join().unwrap())
     });
@@ -283,7 +286,7 @@ fn agents_in_several_daemons_lose_nothing_while_servers_die_and_stop() {
     }
     assert_eq!(replicated.len(), daemons.len() * agents * appends);
     check(daemons, &*fleet.engine(), &replicated);
-    // Shown by `--nocapture`.
+    // `--nocapture` shows this output.
     eprintln!(
         "{} appends, {rounds} disturbances, refused: {refusals:?}",
         replicated.len()

@@ -1,4 +1,5 @@
-//! Many writers on shared sessions while nodes die and stop: every acknowledged line is there once, in one order.
+//! Many writers append to shared sessions while servers die and stop. Every acknowledged line is in the stream once,
+//! and all readers see one order.
 
 use crate::support::{self, Fleet, Machine};
 use std::collections::{HashMap, HashSet};
@@ -14,13 +15,13 @@ use treelined_fleet::backend::Position;
 const ACCOUNT: usize = 13;
 const WRITERS: usize = 8;
 const SESSIONS: usize = 4;
-/// Acknowledged appends of each writer; `TREELINED_FLEET_APPENDS` sets another number.
+/// The number of acknowledged appends of each writer. `TREELINED_FLEET_APPENDS` sets another number.
 const APPENDS: usize = 60;
 
 /// The end of each session as a writer knows it.
 type Ends = HashMap<String, Position>;
 
-/// Reads on until the end is known; a cluster without a leader is asked again.
+/// Reads until the end of the session is known. If the cluster has no leader, it tries again.
 fn refresh(log: &dyn LogBackend, session: &str, from: Position) -> Position {
     let mut end = from;
     loop {
@@ -37,7 +38,7 @@ fn refresh(log: &dyn LogBackend, session: &str, from: Position) -> Position {
     }
 }
 
-/// Appends a line that nobody else writes, after as many conflicts as it takes. Returns the number of conflicts.
+/// Appends a line that no other writer has, and tries again after each conflict. Returns the number of conflicts.
 fn append(log: &dyn LogBackend, ends: &mut Ends, session: &str, line: &str) -> usize {
     let mut conflicts = 0;
     let end = ends.entry(session.to_owned()).or_insert(Position::START);
@@ -51,7 +52,8 @@ fn append(log: &dyn LogBackend, ends: &mut Ends, session: &str, line: &str) -> u
                 conflicts += 1;
                 *end = refresh(log, session, *end);
             }
-            // The outcome is unknown: the line may be there. The next attempt at the same place finds it.
+            // The outcome is unknown: the line may be in the stream. If it is, the next attempt at the same position
+            // finds it.
             Err(error) => assert!(is_passing(error.kind), "{error}"),
         }
     }
@@ -103,7 +105,8 @@ fn every_acknowledged_line_is_there_once_and_in_one_order_while_nodes_die_and_st
         });
         let writers: Vec<_> = writers.collect();
         let joined: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
-        // Before a failed writer ends the test: the scope waits for the disturbance.
+        // This is set before a failed writer ends the test, since the scope waits for the thread that disturbs the
+        // servers.
         is_over.store(true, Ordering::Relaxed);
         let rounds = disturbing.join().unwrap();
         let conflicts = joined.into_iter().map(Result::unwrap).sum::<usize>();
@@ -154,7 +157,7 @@ fn a_push_outlives_the_leader_of_the_stream() {
     assert_eq!(server.text("steady"), laptop.text("steady"));
 }
 
-/// The data of all servers is put back as it was some lines before: what a restored backup is.
+/// The data of all servers is replaced by a copy from some lines before, as when a backup is restored.
 #[test]
 fn a_stream_that_is_restored_from_an_older_backup_is_noticed_and_filled_again_by_a_push() {
     let Some(fleet) = Fleet::get(23) else { return };
@@ -183,7 +186,7 @@ fn a_stream_that_is_restored_from_an_older_backup_is_noticed_and_filled_again_by
     }
     assert_eq!(kind, "logRewound");
     assert_eq!(laptop.text("s"), before);
-    // A daemon that knows the end of the session.
+    // This is a daemon that knows a later end of the session.
     let log = fleet.open();
     let end = lines(&log, "s").len() as u64;
     let lost = log.read("s", Position(end + 1000)).err().unwrap();
@@ -195,7 +198,8 @@ fn a_stream_that_is_restored_from_an_older_backup_is_noticed_and_filled_again_by
     assert_eq!(office.text("s"), before);
 }
 
-/// A client learns nothing from servers that are stopped, and sends nothing to servers that are dead.
+/// Stopped servers do not answer an append, so its outcome is unknown. Nothing is sent to dead servers, so the line
+/// cannot be there.
 #[test]
 fn an_append_without_an_answer_says_whether_its_line_may_be_there() {
     let Some(fleet) = Fleet::get(14) else { return };
@@ -225,7 +229,7 @@ fn an_append_without_an_answer_says_whether_its_line_may_be_there() {
         if kind == Kind::LogUnavailable {
             break;
         }
-        // The client had not noticed.
+        // In this case the client had not noticed that the servers are dead.
         assert_eq!(kind, Kind::DurabilityUnknown);
         dead += 1;
     }
@@ -237,7 +241,8 @@ fn an_append_without_an_answer_says_whether_its_line_may_be_there() {
     assert!(!found.contains(&format!("dead-{dead}")), "{found}");
 }
 
-/// `doctor` was silent for ten seconds, and named no server whose death the stream's leader had not noticed.
+/// `doctor` once printed nothing for ten seconds, and did not name a dead server if the leader of the stream had not
+/// noticed its death.
 #[test]
 fn a_node_that_has_died_is_named_at_once() {
     let Some(fleet) = Fleet::get(62) else { return };
@@ -256,7 +261,7 @@ fn a_node_that_has_died_is_named_at_once() {
         }
         (said, String::from_utf8(output.stderr).unwrap())
     };
-    // Nobody answers for the stream until there is another leader.
+    // Until there is another leader, no server answers for the stream.
     let leader = fleet.leader();
     fleet.node("kill", leader);
     let (said, _) = doctor(&[leader]);
@@ -267,7 +272,7 @@ fn a_node_that_has_died_is_named_at_once() {
     ] {
         assert!(said.contains(&fact), "{fact}: {said}");
     }
-    // The last server may still take itself for a part of the majority. If not, the first line is there nevertheless.
+    // The last server may still count itself as a part of the majority. If it does not, the first line is printed too.
     let other = leader % 3 + 1;
     fleet.node("kill", other);
     let (said, error) = doctor(&[leader, other]);
@@ -282,7 +287,7 @@ fn a_node_that_has_died_is_named_at_once() {
     machine.until_sound(&["doctor", "--cluster"]);
 }
 
-/// Without any server the answer took ten seconds.
+/// Without any server, `doctor` once took ten seconds.
 #[test]
 fn servers_that_are_away_are_all_named() {
     let machine = Machine::with_log("nats://127.0.0.1:1,nats://127.0.0.1:2".to_owned());

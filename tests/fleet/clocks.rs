@@ -19,7 +19,7 @@ fn has_faketime() -> bool {
     found
 }
 
-/// The order is that of the log, whatever time the machines believe it is.
+/// The stream decides the order, and the clocks of the machines do not matter.
 #[test]
 fn machines_with_wrong_clocks_have_the_same_tree() {
     let Some(fleet) = Fleet::get(28).filter(|_| has_faketime()) else {
@@ -56,7 +56,7 @@ fn machines_with_wrong_clocks_have_the_same_tree() {
         .map(|it| &it["timestamp"].as_str().unwrap()[..4]);
     let years: std::collections::HashSet<_> = years.collect();
     assert_eq!(years.len(), 2, "entries keep the times that they have");
-    // The servers' clock says that the other daemon lives.
+    // The clock of the servers decides that the other daemon still runs.
     let began = std::time::Instant::now();
     loop {
         let listed = late.done("list_sessions", json!({}));

@@ -1,5 +1,6 @@
-//! Compare and set: of two writers that expect the same end of a session, one appends. NATS 2.9.10 of Debian fails this
-//! in every tenth to second round; `TREELINED_NATS_SERVER=PATH FLEET_SYNC=none tests/fleet/run compare::` shows it.
+//! Compare and set: of two writers that expect the same end of a session, only one appends. NATS 2.9.10 of Debian fails
+//! this test in 10 to 50 % of the rounds; `TREELINED_NATS_SERVER=PATH FLEET_SYNC=none tests/fleet/run compare::` shows
+//! it.
 
 use crate::single::program;
 use crate::support::{Fleet, Machine};
@@ -28,7 +29,7 @@ async fn append(context: &Context, expected: u64, line: String) -> Result<u64, S
     }
 }
 
-/// Without `treelined`, which refuses servers that fail this.
+/// This test does not use `treelined`, which refuses servers that fail it.
 #[test]
 fn of_two_writers_at_one_place_one_appends() {
     let Some(fleet) = Fleet::get(24) else { return };
@@ -65,7 +66,7 @@ fn of_two_writers_at_one_place_one_appends() {
     assert!(neither < ROUNDS / 2, "refused {neither} times: {last}");
 }
 
-/// The same through `treelined`, which waits while the other line is about to be stored.
+/// The same with `treelined`, which waits until the line of the other writer is stored.
 #[test]
 fn two_writers_of_one_session_both_go_on() {
     let Some(fleet) = Fleet::get(27) else { return };

@@ -1,4 +1,4 @@
-//! A daemon with a log, and its client.
+//! A daemon in a team, and its client.
 
 use crate::support::Machine;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest time in which anything that must happen happens.
+/// The time within which everything that a test waits for must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Daemon {
@@ -26,7 +26,8 @@ impl Daemon {
         Self::started(machine.command(&[]))
     }
 
-    /// Starts a daemon whose clock is wrong by `shift`, as `faketime` writes it. Pauses have the right length.
+    /// Starts a daemon whose clock is wrong by `shift`, in the notation of `faketime`. Only the clock is wrong: pauses
+    /// have their usual length.
     pub(crate) fn start_at(machine: &Machine, shift: &str) -> Self {
         let right = machine.command(&[]);
         let mut wrong = Command::new("faketime");
@@ -104,7 +105,7 @@ impl Daemon {
         answer.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// The error of a call that must fail: its kind.
+    /// The kind of the error of a call that must fail.
     #[track_caller]
     pub(crate) fn kind(&mut self, method: &str, params: Value) -> String {
         match self.call(method, params) {
@@ -119,7 +120,7 @@ impl Daemon {
         self.done("append_message", message(session, text))
     }
 
-    /// The next notification that fits.
+    /// The next notification for which `fits` returns true.
     #[track_caller]
     pub(crate) fn notice(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
@@ -133,7 +134,7 @@ impl Daemon {
         }
     }
 
-    /// Waits until another writer's entry with this id is announced.
+    /// Waits until the entry with this id, of another writer, is announced.
     #[track_caller]
     pub(crate) fn hears_of(&mut self, entry: &str) {
         self.notice(|message| {
@@ -144,7 +145,8 @@ impl Daemon {
         });
     }
 
-    /// The ids of other writers' entries that were announced and that no caller has taken, in the order of their coming.
+    /// The ids of entries of other writers that were announced, in the order of the notifications, without those that a
+    /// caller has taken.
     pub(crate) fn heard(&self) -> Vec<String> {
         let of_others = |message: &&Value| message["params"]["origin"] == "other";
         let notices = self.notices.iter().filter(of_others);
@@ -160,7 +162,7 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
-    /// Ends the daemon in order.
+    /// Ends the daemon by the end of its input.
     pub(crate) fn end(mut self) {
         self.input.take();
         self.child.wait().unwrap();

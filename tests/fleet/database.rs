@@ -1,5 +1,5 @@
-//! The tests for PostgreSQL alone: the durability of answers, rights, lost answers, large lines, failures.
-//! `tests/fleet/run postgres` starts the server; without it each test is skipped by its fleet.
+//! The tests for PostgreSQL only: the durability of answers, permissions, lost answers, large lines, failures.
+//! `tests/fleet/run postgres` starts the server. Without the server each test is skipped.
 
 use crate::daemon::Daemon;
 use crate::first_steps::block;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_fleet::backend::{AppendOutcome, Position};
 
-/// The database of a test; `None` where the tests run without PostgreSQL.
+/// The database of a test; `None` if the tests run without PostgreSQL.
 #[track_caller]
 fn database(account: usize) -> Option<Fleet> {
     match postgres() {
@@ -37,7 +37,8 @@ fn shown(machine: &Machine, args: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(text).unwrap())
 }
 
-/// One server said `replicated` for lines that were on its disk alone; a database that loses what it acknowledges was used.
+/// The durability was once `replicated` for lines that were only on the disk of one server, and a database that can
+/// lose acknowledged lines was accepted.
 #[test]
 fn an_acknowledgement_says_what_it_is_worth() {
     if postgres().is_none() {
@@ -109,7 +110,7 @@ fn a_database_that_does_not_sync_is_refused() {
     assert_eq!(machine.kind(&["push", "s", "--json"]), "logMisconfigured");
 }
 
-/// A member changes the tables by functions only; it has the right to read them.
+/// A member may read the tables, and can change them only by functions.
 #[test]
 fn a_member_can_neither_remove_nor_change_what_is_there() {
     let Some(fleet) = database(71) else { return };
@@ -163,7 +164,7 @@ fn a_member_can_neither_remove_nor_change_what_is_there() {
     );
 }
 
-/// Connections end at any time between a commit and its answer.
+/// The connections are ended at random moments between a commit and its answer.
 #[test]
 fn an_append_whose_answer_is_lost_is_there_once() {
     const APPENDS: usize = 60;
@@ -203,7 +204,7 @@ fn an_append_whose_answer_is_lost_is_there_once() {
     assert_eq!(String::from_utf8(text).unwrap(), expected.concat());
 }
 
-/// An append is all of its lines or none, and a part of a read.
+/// All lines of an append are stored, or none. A read returns them as one part.
 #[test]
 fn appends_are_the_parts_of_a_read_also_over_its_pages() {
     let Some(fleet) = database(73) else { return };
@@ -238,7 +239,7 @@ fn appends_are_the_parts_of_a_read_also_over_its_pages() {
     assert_eq!(log.list().unwrap(), ["s"]);
 }
 
-/// 50,000 of more sessions were listed as if they were all.
+/// A list of 50,000 sessions once did not say that there were more.
 #[test]
 fn a_list_of_more_sessions_than_it_keeps_says_so() {
     let Some(fleet) = database(79) else { return };
@@ -281,7 +282,8 @@ fn a_database_that_lost_lines_is_noticed() {
         machine.make(session, 5, 10);
         machine.done(&["push", session, "--json"]);
     }
-    // As after a restore to a point in time, and as after a failover without a synchronous standby.
+    // The first case is like a restore to an earlier time, the second one like a failover without a synchronous
+    // standby.
     fleet.sql(&[
         "DELETE FROM treelined.entries WHERE session = 'restored' AND seq > 3",
         "UPDATE treelined.sessions SET last = 3 WHERE id = 'restored'",
@@ -315,7 +317,7 @@ fn a_database_that_lost_lines_is_noticed() {
     );
 }
 
-/// Two daemons with the same end in mind, one of which knows an append that the database has lost.
+/// Two daemons expect the same end of a session, but one of them means the end of an append that the database has lost.
 #[test]
 fn an_append_behind_a_line_of_another_history_is_a_conflict() {
     let Some(fleet) = database(76) else { return };
@@ -336,7 +338,7 @@ fn an_append_behind_a_line_of_another_history_is_a_conflict() {
     ));
 }
 
-/// Others hear of an append by a notification, whose sender is not the append.
+/// Other daemons get a notification about an append. It is sent after the commit, and not by the append itself.
 #[test]
 fn an_append_is_notified_after_its_commit() {
     let Some(fleet) = database(77) else { return };
@@ -438,7 +440,7 @@ fn a_database_whose_certificate_is_not_trusted_gets_nothing() {
     }
 }
 
-/// The first server is lost with its disk. What was answered as replicated is on the standby.
+/// The first server and its disk are lost. All lines that were answered as replicated are on the standby.
 #[test]
 fn a_standby_that_takes_over_has_every_replicated_line() {
     let Some(folder) = postgres() else { return };
@@ -485,8 +487,8 @@ fn a_standby_that_takes_over_has_every_replicated_line() {
     script("postgres", &[Path::new("stop"), &servers]);
 }
 
-/// The first steps of schema/fleet.md "PostgreSQL", as they are written. Only addresses and passwords are others, and the
-/// server has no TLS.
+/// The first steps of schema/fleet.md "PostgreSQL", as they are written. Only the addresses and the passwords differ,
+/// and the server has no TLS.
 #[test]
 fn the_first_steps_of_the_document_work() {
     let Some(folder) = postgres() else { return };

@@ -1,4 +1,4 @@
-//! Sessions of the log that are deleted and restored, by one machine and by several.
+//! Sessions of the team that are deleted and restored, by one machine and by several.
 
 use crate::daemon::{Daemon, message};
 use crate::proxy::Proxy;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const TIME: Duration = Duration::from_secs(60);
 
-/// A session of one machine with two messages, in the log.
+/// A session with two messages of one machine, in the stream of the team.
 fn shared(account: usize) -> Option<(Fleet, Machine, Daemon, String)> {
     let fleet = Fleet::get(account)?.with_stream();
     let machine = Machine::new(&fleet);
@@ -59,7 +59,7 @@ fn last_types(text: &[u8], count: usize) -> Vec<String> {
         .collect()
 }
 
-/// The session was back with the next `pull --all`, and by its id.
+/// The next `pull --all`, or a `pull` of its id, once brought a deleted session back.
 #[test]
 fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
     let Some((fleet, here, mut daemon, session)) = shared(38) else {
@@ -84,7 +84,7 @@ fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
         "sessionDeleted"
     );
     until(|| there.done("list_sessions", json!({}))["team"] == json!([]));
-    // Its row is written in the background.
+    // The row of the session is written in the background.
     until(|| other.done(&["pull", "--list", "--json"]).is_empty());
     let listed = other.done(&["pull", "--list", "--deleted", "--json"]);
     assert_eq!(listed[0]["sessionId"], session);
@@ -100,7 +100,7 @@ fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
         "{said}"
     );
     assert!(!other.sessions().join("--c--").exists());
-    // Nothing of it is lost: the log has the same bytes.
+    // Nothing of the session is lost: the stream has the same bytes.
     daemon.end();
     there.end();
     here.run(&["restore", &session]);
@@ -108,7 +108,7 @@ fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
     assert!(other.text(&session).starts_with(&text));
 }
 
-/// A name that a deleted session has too was ambiguous, and the session that is left could not be pulled by it.
+/// A session could once not be pulled by its name if a deleted session has the same name, since the name was ambiguous.
 #[test]
 fn a_name_means_the_session_that_is_not_deleted() {
     let Some((fleet, _here, mut daemon, deleted)) = shared(60) else {
@@ -144,7 +144,7 @@ fn a_machine_that_follows_a_session_moves_its_file_to_the_trash_when_it_is_delet
         kept,
         fs::read(deleted["trashedPath"].as_str().unwrap()).unwrap()
     );
-    // As after any deletion of the file: reads go on, changes fail.
+    // As always when the file is deleted, reads succeed and changes fail.
     let refused = message(&session, "late");
     assert_eq!(there.kind("append_message", refused), "sessionDeleted");
     let entries = there.done("get_entries", by_id(&session));
@@ -164,7 +164,7 @@ fn a_machine_that_follows_a_session_moves_its_file_to_the_trash_when_it_is_delet
     assert_eq!(trashed(&other, &session).len(), 1);
 }
 
-/// A machine that was away appends before it knows: its append is refused, and its file goes to the trash.
+/// A machine that does not know of the deletion appends. Its append is refused, and its file goes to the trash.
 #[test]
 fn an_append_to_a_session_that_was_deleted_meanwhile_is_refused() {
     let Some((fleet, _here, mut daemon, session)) = shared(45) else {
@@ -175,11 +175,12 @@ fn an_append_to_a_session_that_was_deleted_meanwhile_is_refused() {
     there.done("open_session", by_id(&session));
     let deleting = daemon.send("delete_session", by_id(&session));
     let mut appended = Vec::new();
-    // The two race: an append is before the deletion, or is refused.
+    // The append and the deletion run at the same time: the append comes first, or it is refused.
     let kind = loop {
         let number = appended.len();
         assert!(number < 500, "the deletion does not come");
-        // A machine that appends without a pause is always faster; how long a pause is enough depends on the machine.
+        // Without a pause, the machine that appends is always faster. The necessary length of the pause depends on the
+        // machine.
         let pause = 50 + 10 * u64::try_from(number).unwrap();
         std::thread::sleep(Duration::from_millis(pause));
         match there.call("append_message", message(&session, &format!("m{number}"))) {
@@ -229,7 +230,7 @@ fn two_machines_that_delete_a_session_at_once_both_succeed() {
     there.end();
 }
 
-/// Clients heard nothing of them: `queued` had been the last word.
+/// Clients once got no notification about such entries after `queued`.
 #[test]
 fn entries_that_waited_at_a_deletion_are_told_and_published_after_the_return() {
     let Some(server) = Single::start(|_| String::new()) else {
@@ -256,7 +257,7 @@ fn entries_that_waited_at_a_deletion_are_told_and_published_after_the_return() {
             said["entryId"].clone()
         })
         .collect();
-    // Its servers are asked for while nothing waits.
+    // The servers are available here, so nothing waits.
     until(|| daemon.call("delete_session", by_id("s")).is_ok());
     proxy.mend();
     let told = there.notice(|message| message["params"]["lost"].is_array());
@@ -287,7 +288,7 @@ fn entries_that_waited_at_a_deletion_are_told_and_published_after_the_return() {
     there.end();
 }
 
-/// It was `sessionDeleted` there until it was closed and opened again.
+/// Requests for the open session once failed with `sessionDeleted` until it was closed and opened again.
 #[test]
 fn an_open_session_goes_on_after_another_machine_has_restored_it() {
     let Some((fleet, here, mut daemon, session)) = shared(63) else {
@@ -317,7 +318,7 @@ fn an_open_session_goes_on_after_another_machine_has_restored_it() {
     there.end();
 }
 
-/// The machine that deleted it has its file; another one gets it from the log.
+/// The machine that deleted the session has its file. Another machine reads it from the stream.
 #[test]
 fn a_deleted_session_is_restored_by_any_machine() {
     let Some((fleet, here, mut daemon, session)) = shared(47) else {
@@ -325,7 +326,7 @@ fn a_deleted_session_is_restored_by_any_machine() {
     };
     let other = Machine::new(&fleet);
     let mut there = Daemon::start(&other);
-    // Deleted by a machine that has no file of it, too.
+    // In the second round, the machine that deletes the session has no file of it.
     for round in 0..2 {
         let (deleting, restoring) = match round {
             0 => (&mut daemon, &mut there),
@@ -356,7 +357,7 @@ fn a_deleted_session_is_restored_by_any_machine() {
     });
 }
 
-/// The commands start their own daemon with the same log.
+/// The commands start their own daemon, which is in the same team.
 #[test]
 fn the_commands_delete_and_restore_in_the_log() {
     let Some((fleet, here, daemon, session)) = shared(48) else {
@@ -373,7 +374,7 @@ fn the_commands_delete_and_restore_in_the_log() {
     let pulled = here.done(&["pull", "--all", "--json"]);
     assert_eq!(pulled[0]["sessionId"], session);
     assert_eq!(here.text(&session), other.text(&session));
-    // A file of before the deletion stays until the session is opened, and is not pushed.
+    // A file from before the deletion stays until the session is opened, and it is not pushed.
     let params = by_id(&session).to_string();
     other.done(&["call", "delete_session", &params]);
     let pushed = here.run(&["push", "--all", "--json"]);
@@ -385,11 +386,11 @@ fn the_commands_delete_and_restore_in_the_log() {
         "sessionDeleted"
     );
     again.end();
-    // One of the first deletion is there already.
+    // One of the two files is from the first deletion.
     assert_eq!(trashed(&here, &session).len(), 2);
 }
 
-/// Without servers a session of the log stays, whether or not appends are queued; a local one is deleted.
+/// Without servers a session of the team is not deleted, whether or not appends are queued. A local session is deleted.
 #[test]
 fn without_servers_a_session_of_the_log_is_not_deleted() {
     let Some(fleet) = Fleet::get(49) else { return };
@@ -422,7 +423,7 @@ fn without_servers_a_session_of_the_log_is_not_deleted() {
     daemon.done("delete_session", by_id("local"));
     daemon.end();
     assert_eq!(trashed(&machine, "local").len(), 1);
-    // A file that was deleted without the log cannot be restored without it.
+    // The servers are away again, so a session that was deleted in the stream cannot be restored.
     machine.configure(&config(&fleet.log(), "refuse"));
     let mut daemon = Daemon::start(&machine);
     daemon.done("delete_session", by_id("trip"));
@@ -437,7 +438,7 @@ fn without_servers_a_session_of_the_log_is_not_deleted() {
     assert_eq!(trashed(&machine, "trip").len(), 1);
 }
 
-/// A row is only a hint: any user of the team can write it.
+/// A row in the list is only a hint, since any member of the team can write it.
 #[test]
 fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     let Some((fleet, here, mut daemon, session)) = shared(50) else {
@@ -448,7 +449,7 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     other.make("alive", 2, 10);
     other.done(&["push", "alive", "--json"]);
     daemon.done("delete_session", by_id(&session));
-    // A row that says so of a session that is not deleted.
+    // This row says that a session is deleted which is not.
     fleet.with(async |context| {
         let subject = "$KV.treelined-sessions.alive";
         let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
@@ -472,7 +473,7 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     assert_eq!(trashed(&here, &session).len(), 1);
 }
 
-/// The log was closed, and the file stayed: the session could not be written to any more.
+/// The session was once marked as deleted in the stream although its file stayed, and nothing could be appended to it.
 #[test]
 fn a_deletion_whose_file_cannot_be_moved_is_taken_back_in_the_log() {
     let Some((fleet, here, mut daemon, session)) = shared(30) else {

@@ -1,4 +1,4 @@
-//! Bad input: each has its own kind, nothing is lost, and nothing hangs.
+//! Bad input: each fault has its own kind of error, nothing is lost, and nothing hangs.
 
 use crate::daemon::{Daemon, message};
 use crate::single::Single;
@@ -95,7 +95,7 @@ fn a_user_without_the_permission_to_write_can_read() {
     assert_eq!(denied.kind(&["push", "s", "--json"]), "logDenied");
 }
 
-/// A stream that was restored from a backup, or made anew, has fewer messages than the files that came from it.
+/// A stream that was restored from a backup, or made anew, has fewer messages than the files that were copied from it.
 #[test]
 fn a_stream_that_went_backwards_is_noticed_and_filled_again_by_a_push() {
     let Some(fleet) = Fleet::get(11) else { return };
@@ -153,10 +153,10 @@ fn a_session_of_another_stream_is_refused() {
     machine.make("s", 2, 10);
     machine.done(&["push", "s", "--json"]);
     let before = machine.text("s");
-    // The same name, elsewhere.
+    // This stream has the same name, on another server.
     let elsewhere = machine.elsewhere(other.log());
     assert_eq!(elsewhere.kind(&["pull", "s", "--json"]), "logRewound");
-    // Another name, elsewhere.
+    // This stream has another name, on another server.
     other.with(async |context| {
         context.delete_stream("treelined").await.unwrap();
         let second = stream(|config| "second".clone_into(&mut config.name));
@@ -166,7 +166,7 @@ fn a_session_of_another_stream_is_refused() {
     assert_eq!(elsewhere.kind(&["push", "s", "--json"]), "logDiverged");
     assert_eq!(elsewhere.kind(&["pull", "s", "--json"]), "logDiverged");
     assert_eq!(elsewhere.text("s"), before);
-    // A second stream beside the first one.
+    // This is a second stream on the same server.
     let beside = Machine::new(&fleet);
     beside.configure("[log.nats]\nservers = [\"nats://unused\"]\nstream = \"second\"\n");
     assert_eq!(
@@ -175,7 +175,7 @@ fn a_session_of_another_stream_is_refused() {
     );
 }
 
-/// Order is that of the stream, whatever times the machines have.
+/// The stream decides the order, and the clocks of the machines do not matter.
 #[test]
 fn entries_of_machines_with_wrong_clocks_keep_the_order_of_the_stream() {
     let Some(fleet) = Fleet::get(22) else { return };
@@ -202,7 +202,7 @@ fn entries_of_machines_with_wrong_clocks_keep_the_order_of_the_stream() {
     assert_eq!(reader.text("s"), expected.as_bytes());
 }
 
-/// The output of a command that must fail, and its time.
+/// The output of a command that must fail. The command must also end in time.
 #[track_caller]
 fn read_by_a_person(machine: &Machine, args: &[&str]) -> String {
     let began = Instant::now();
@@ -218,7 +218,7 @@ fn read_by_a_person(machine: &Machine, args: &[&str]) -> String {
     said
 }
 
-/// Failures of single sessions came without a remedy, and two remedies did not work.
+/// Failures of single sessions once had no remedy, and two remedies did not work.
 #[test]
 fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     let Some(fleet) = Fleet::get(40) else { return };
@@ -243,7 +243,7 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     let said = read_by_a_person(&refused, &["push", "s"]);
     assert!(said.contains("refuse the credentials"), "{said}");
 
-    // Two sessions with one id.
+    // These are two sessions with the same id.
     let other = Machine::new(&fleet);
     let path = other.make("s", 5, 20);
     for command in ["push", "pull"] {
@@ -259,7 +259,7 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     other.done(&["pull", "s", "--json"]);
     assert_eq!(other.text("s"), machine.text("s"));
 
-    // A stream that was made anew.
+    // The stream is made anew.
     fleet.with(async |context| context.delete_stream("treelined").await.unwrap());
     machine.until_sound(&["doctor", "--cluster", "--create"]);
     let said = read_by_a_person(&machine, &["pull", "s"]);
@@ -270,7 +270,7 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     assert_eq!(machine.done(&["push", "s", "--json"])[0]["lines"], 3);
 }
 
-/// A push of all sessions waited 25 s for each of them once the servers were gone.
+/// When the servers were gone, a push of all sessions once waited 25 s for each session.
 #[test]
 fn a_push_of_many_sessions_ends_when_the_servers_are_gone() {
     let Some(mut server) = Single::start(|_| String::new()) else {
@@ -303,7 +303,7 @@ fn a_push_of_many_sessions_ends_when_the_servers_are_gone() {
     machine.until_sound(&["push", "--all", "--json"]);
 }
 
-/// A running daemon went on answering `replicated` for a stream that drops its messages after an hour.
+/// A running daemon once answered `replicated` although the stream had been changed to drop its messages after an hour.
 #[test]
 fn a_stream_that_is_changed_is_noticed_while_the_daemon_runs() {
     let Some(fleet) = Fleet::get(59) else { return };

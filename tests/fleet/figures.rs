@@ -1,8 +1,9 @@
 //! Measures the engine under sessions on NATS JetStream, without treelined: three nodes on loopback that sync each write.
 //!
-//! `cargo run --release --features nats --example fleet-figures` prints the figures that schema/fleet.md has: a bare
-//! publish, a publish that compares and sets, a refused one, the way to a follower, 64 subjects at once, reading on, and
-//! the recovery after the leader is killed. The cluster is that of `tests/fleet/cluster`, in a temporary folder.
+//! `cargo run --release --features nats --example fleet-figures` prints the figures of schema/fleet.md: a plain
+//! publish, a publish that compares and sets, a refused publish, the time until a follower has the message, 64 subjects
+//! at the same time, reading from the beginning, and the recovery after the leader is killed. `tests/fleet/cluster`
+//! makes the cluster, in a temporary folder.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -62,7 +63,7 @@ fn script(arguments: &[&str]) -> Result<String, Failure> {
     }
 }
 
-/// Times of one kind of step.
+/// The measured times of one operation.
 #[derive(Default)]
 struct Times(Vec<Duration>);
 
@@ -139,7 +140,7 @@ async fn refused(context: &jetstream::Context, subject: &str, last: u64) -> Resu
     Ok(times)
 }
 
-/// Times from the publish to the arrival at a follower with its own connection.
+/// The times from a publish until a follower with its own connection has the message.
 async fn notified(cluster: &Cluster, context: &jetstream::Context) -> Result<Times, Failure> {
     let subject = "treelined.s.notified";
     let followed = jetstream::new(cluster.connect().await?);
@@ -175,7 +176,7 @@ async fn notified(cluster: &Cluster, context: &jetstream::Context) -> Result<Tim
     Ok(times)
 }
 
-/// Appends per second with 64 subjects at once; each waits for its acknowledgement.
+/// Appends per second with 64 subjects at the same time. Each append waits for its acknowledgement.
 async fn at_once(context: &jetstream::Context, expects: bool) -> Result<f64, Failure> {
     let start = Instant::now();
     let tasks = (0..AT_ONCE).map(|task| {
@@ -219,7 +220,7 @@ async fn read_on(context: &jetstream::Context) -> Result<f64, Failure> {
     Ok(read as f64 / start.elapsed().as_secs_f64())
 }
 
-/// Times from the kill of the leader to the next acknowledged append. A publish that timed out is repeated with the
+/// The times from the kill of the leader to the next acknowledged append. A publish that timed out is repeated with the
 /// same id, which the server recognizes.
 async fn recovery(cluster: &Cluster, context: &jetstream::Context) -> Result<Times, Failure> {
     let subject = "treelined.s.recovery";

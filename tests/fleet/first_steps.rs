@@ -1,5 +1,5 @@
-//! The first steps of schema/fleet.md, done as the document says them. Its containers are servers on loopback here: only
-//! addresses and folders are others.
+//! The first steps of schema/fleet.md, as the document says. Servers on loopback take the place of its containers, so
+//! only addresses and folders differ.
 
 use crate::single::{Single, free_port, program};
 use crate::support::{Machine, append};
@@ -47,14 +47,14 @@ struct Containers {
     folder: TempDir,
     compose: String,
     passwords: HashMap<String, String>,
-    /// The port here of a port in the document.
+    /// For each port in the document, the port that is used here.
     ports: HashMap<String, u16>,
     routes: HashMap<&'static str, u16>,
     processes: HashMap<&'static str, Child>,
 }
 
 impl Containers {
-    /// `None` where the tests run without servers.
+    /// `None` if the tests run without servers.
     fn start() -> Option<Self> {
         std::env::var_os("TREELINED_FLEET")?;
         let folder = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ impl Containers {
         Some(containers)
     }
 
-    /// The lines of a node in `compose.yaml`. Those of the first one are the defaults of the others.
+    /// The lines of a node in `compose.yaml`. The lines of the first node are the defaults of the others.
     fn service(&self, node: &str) -> String {
         let (_, rest) = self.compose.split_once(&format!("  {node}: ")).unwrap();
         let end = rest.find("\n  n").or(rest.find("\nvolumes")).unwrap();
@@ -163,7 +163,8 @@ impl Containers {
         for (port, here) in &self.ports {
             text = replaced(
                 &text,
-                // Whole, since the port of this machine may begin with another one of the document.
+                // The quotation mark belongs to the text, since a port of this machine may begin with the digits of
+                // another port in the document.
                 &format!("127.0.0.1:{port}\""),
                 &format!("127.0.0.1:{here}\""),
             );
@@ -245,8 +246,8 @@ fn await_text(path: impl Fn() -> Option<PathBuf>, expected: &[u8]) {
     }
 }
 
-/// The compose file passed no passwords to the servers, published one of three nodes, and the configuration beside it
-/// asked for TLS that the servers did not have.
+/// The compose file once passed no passwords to the servers and published only one of three nodes, and the
+/// configuration beside it required TLS, which the servers did not have.
 #[test]
 fn the_first_steps_of_the_document_work() {
     let Some(mut containers) = Containers::start() else {
@@ -301,7 +302,7 @@ fn the_first_steps_of_the_document_work() {
     following.kill().unwrap();
     following.wait().unwrap();
 
-    // The other team has its own stream, and no other password opens one.
+    // The other team has its own stream. The password of one team does not open the stream of another.
     carol.until_sound(&create);
     assert_eq!(done(&carol, "treelined pull --list"), "");
     let carol_log = containers.log("carol", &containers.passwords["CAROL"]);
@@ -316,7 +317,7 @@ fn the_first_steps_of_the_document_work() {
         "logDenied"
     );
 
-    // Each node may end.
+    // Each node can be ended.
     for node in NODES {
         containers.kill(node);
         let entries = fs::read_to_string(&path).unwrap().lines().count() - 1;
@@ -325,12 +326,13 @@ fn the_first_steps_of_the_document_work() {
         containers.launch(node);
         bob.until_sound(&["pull", "first"]);
         assert_eq!(bob.text("first"), fs::read(&path).unwrap());
-        // All copies are current before the next one ends.
+        // All copies are current before the next node is ended.
         alice.until_sound(&["doctor", "--cluster"]);
     }
 }
 
-/// The document's list of all members is a configuration that the program reads, and names each default as it is.
+/// The program accepts the list of all members in the document as a configuration, and the defaults in the list are
+/// correct.
 #[test]
 fn the_document_has_the_members_of_the_configuration() {
     let blocks = DOCUMENT
@@ -360,7 +362,7 @@ fn the_document_has_the_members_of_the_configuration() {
     }
 }
 
-/// An import wrote files, and nothing said that the log does not have them.
+/// An import once did not say that its files are not in the stream of the team yet.
 #[test]
 fn an_import_says_how_its_sessions_reach_the_log() {
     let Some(server) = Single::start(|_| String::new()) else {

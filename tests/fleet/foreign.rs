@@ -1,12 +1,13 @@
-//! Messages of other programs in the subject of a session. They ended the session for all: `push`, `pull` and the
-//! daemons failed with `logForeign` from then on.
+//! Messages of other programs in the subject of a session. After one such message, `push`, `pull` and the daemons once
+//! always failed with `logForeign`.
 
 use crate::daemon::Daemon;
 use crate::support::{Fleet, Machine, append};
 use async_nats::HeaderMap;
 use serde_json::json;
 
-/// Publishes messages that are not of this program, one of each kind, into a session. `last` is its last message.
+/// Publishes messages that this program does not write, one of each kind, to the subject of a session. `last` is the
+/// last message of the session.
 fn publish_foreign(fleet: &Fleet, session: &str) -> usize {
     let subject = format!("treelined.s.{session}");
     fleet.with(async |context| {
@@ -28,7 +29,7 @@ fn publish_foreign(fleet: &Fleet, session: &str) -> usize {
         let mut kinds = 0;
         for (with, lines) in [
             (vec![], "not a line"),
-            // A line that looks right, but was not compared and set.
+            // This line looks right, but it was not published with compare and set.
             (vec![("Treelined-Lines", "1")], "{}\n"),
             (vec![("Treelined-Lines", "2"), (expected, "last")], "{}\n"),
             (vec![("Treelined-Lines", "1"), (expected, "last")], "{}"),
@@ -83,7 +84,8 @@ fn daemons_go_on_behind_messages_of_other_programs() {
         assert_eq!(said["durability"], "replicated");
         here.hears_of(said["entryId"].as_str().unwrap());
     }
-    // Behind the last line: a machine that opens it goes on there, and so does one that has the record of it.
+    // The messages are after the last line. A new machine can append after them, and so can a machine that already has
+    // a replica.
     publish_foreign(&fleet, &session);
     let third = Machine::new(&fleet);
     let mut late = Daemon::start(&third);
@@ -98,7 +100,7 @@ fn daemons_go_on_behind_messages_of_other_programs() {
     again.done("open_session", json!({ "sessionId": session }));
     assert_eq!(again.say(&session, "again")["durability"], "replicated");
     again.end();
-    // A deleted session stays deleted behind them, and can be restored.
+    // With such messages after its last line, a deleted session stays deleted and can be restored.
     here.done("delete_session", json!({ "sessionId": session }));
     publish_foreign(&fleet, &session);
     let machine = Machine::new(&fleet);
@@ -122,7 +124,7 @@ fn push_and_pull_skip_messages_of_other_programs() {
     let Some(fleet) = Fleet::get(10) else { return };
     let fleet = fleet.with_stream();
     let (from, to) = (Machine::new(&fleet), Machine::new(&fleet));
-    // In front of the header, and alone.
+    // In the subject of `s` these messages come before the header. The subject of `nothing` has only such messages.
     let kinds = publish_foreign(&fleet, "s");
     publish_foreign(&fleet, "nothing");
     let output = to.run(&["pull", "nothing"]);
@@ -138,7 +140,7 @@ fn push_and_pull_skip_messages_of_other_programs() {
         assert_eq!(to.text("s"), from.text("s"));
         append(&path, entries..entries + 1, 10);
     }
-    // Nothing new, and the record beside the file is behind or before them.
+    // Nothing is new, and the record beside the file names a position before or after these messages.
     for machine in [&from, &to] {
         publish_foreign(&fleet, "s");
         machine.done(&["push", "s", "--json"]);
@@ -148,7 +150,7 @@ fn push_and_pull_skip_messages_of_other_programs() {
     newcomer.done(&["pull", "s", "--json"]);
     assert_eq!(newcomer.text("s"), from.text("s"));
 
-    // The headers do not show that lines are not whole: two of the kinds.
+    // Two of the kinds are not in the report, since only their lines are incomplete, and the headers do not show this.
     let shown = from.run(&["doctor", "--cluster"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     let expected = format!("{} messages of other programs", 6 * (kinds - 2));

@@ -1,4 +1,4 @@
-//! Daemons with a log: appends, followers, sessions of other machines, and the log away.
+//! Daemons in a team: appends, followers, sessions of other machines, and times without servers.
 
 use crate::daemon::{Daemon, message};
 use crate::queue::{queued, until};
@@ -51,7 +51,8 @@ fn an_entry_of_one_machine_is_announced_on_the_others() {
     there.end();
 }
 
-/// Two daemons append at once: each entry is there once, in one order, and a client that names the leaf is told.
+/// Two daemons append at the same time. Each entry is there once, in one order, and a client that expects another leaf
+/// gets an error.
 #[test]
 fn appends_of_two_machines_at_once_are_all_kept_or_refused() {
     let Some((machines, [mut here, mut there], session)) = two(52) else {
@@ -75,7 +76,7 @@ fn appends_of_two_machines_at_once_are_all_kept_or_refused() {
         let id = format!("\"id\":{id}");
         assert_eq!(text.matches(&id).count(), 1, "{id}");
     }
-    // Both expect the same leaf: one wins.
+    // Both expect the same leaf, so only one append succeeds.
     let leaf = here.say(&session, "the leaf of both")["leafId"].clone();
     there.hears_of(leaf.as_str().unwrap());
     let moved = there.done("set_leaf", json!({ "sessionId": session, "leafId": leaf }));
@@ -126,7 +127,7 @@ fn a_daemon_moves_the_leaf_while_another_appends() {
     there.end();
 }
 
-/// The id of a session on another machine is taken, as that of a file here.
+/// The id of a session on another machine is taken, like the id of a file on this machine.
 #[test]
 fn an_id_of_another_machine_is_taken() {
     let Some((machines, [mut here, mut there], session)) = two(43) else {
@@ -151,7 +152,7 @@ fn an_id_of_another_machine_is_taken() {
     there.end();
 }
 
-/// The file is a copy: it is made again byte for byte.
+/// The file is a replica, so it can be made again, byte for byte.
 #[test]
 fn a_replica_that_was_deleted_is_copied_from_the_log_again() {
     let Some((machines, [mut here, there], session)) = two(54) else {
@@ -176,7 +177,7 @@ fn a_replica_that_was_deleted_is_copied_from_the_log_again() {
     again.end();
 }
 
-/// The daemon dies at any time between the acknowledgement of the log and the write to the file.
+/// The daemon dies at random moments between the acknowledgement of the servers and the write to the file.
 #[test]
 fn every_answered_entry_is_there_after_the_daemon_was_killed() {
     let Some((machines, [mut here, there], session)) = two(55) else {
@@ -210,7 +211,7 @@ fn every_answered_entry_is_there_after_the_daemon_was_killed() {
     there.end();
 }
 
-/// A program that knows no log appends to the file: its entries reach the other machines.
+/// A program that does not know of the team appends to the file. Its entries reach the other machines.
 #[test]
 fn entries_of_programs_that_know_no_log_are_published() {
     let Some((machines, [mut here, mut there], session)) = two(56) else {
@@ -228,7 +229,7 @@ fn entries_of_programs_that_know_no_log_are_published() {
     there.end();
 }
 
-/// Forks, names and files of the time before the log.
+/// Forks, names, and files from the time before the machine joined the team.
 #[test]
 fn forks_and_local_sessions_reach_the_log_when_they_are_open() {
     let Some((machines, [mut here, mut there], session)) = two(57) else {
@@ -253,7 +254,7 @@ fn forks_and_local_sessions_reach_the_log_when_they_are_open() {
     there.end();
 }
 
-/// Without servers: reads work; writes fail, or wait in the file if the configuration wants that.
+/// Without servers, reads work. Writes fail, or wait in the file if the configuration says so.
 #[test]
 fn without_servers_reads_work_and_writes_fail_or_wait() {
     let Some(fleet) = Fleet::get(58) else { return };

@@ -1,5 +1,6 @@
-//! Sessions on real servers: `tests/fleet/run` starts three nodes of NATS and names their folder in TREELINED_FLEET, or a
-//! server of PostgreSQL with a standby, in TREELINED_FLEET_POSTGRES. Without both each test is skipped, and says so.
+//! Sessions on real servers. `tests/fleet/run` starts three nodes of NATS, whose folder is in TREELINED_FLEET, or a
+//! server of PostgreSQL with a standby, whose folder is in TREELINED_FLEET_POSTGRES. Without both variables each test
+//! is skipped, and says so.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 

@@ -1,4 +1,5 @@
-//! A member with the permissions of the first steps of schema/fleet.md: what it can do, and what it cannot.
+//! A member with the permissions in the first steps of schema/fleet.md: the calls that it can make, and those that it
+//! cannot make.
 
 use crate::daemon::Daemon;
 use crate::first_steps::block;
@@ -13,10 +14,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 const LARGE: usize = 3_000_000;
-/// How long a request waits that must not be answered. The server answers the ones that follow it.
+/// The time for which a request waits that must not be answered. The server answers the requests after it.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// The calls of JetStream that change something, with what they need.
+/// The calls of JetStream that change something, with the bodies that they need.
 fn hostile_calls() -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     for stream in [
@@ -108,7 +109,7 @@ fn a_member_does_all_that_commands_and_daemons_do() {
     admin.until_sound(&["doctor", "--cluster", "--create"]);
     let checked = alice.run(&["doctor", "--cluster"]);
     assert!(checked.status.success(), "{checked:?}");
-    // Others must not read her password.
+    // Other users must not read the password in this file.
     let file = alice
         .sessions()
         .with_file_name(".config/treelined/config.toml");
@@ -122,7 +123,7 @@ fn a_member_does_all_that_commands_and_daemons_do() {
 
     let path = alice.make("s", 3, 10);
     append(&path, 3..4, LARGE);
-    // So many that a consumer brings them.
+    // With this number of entries, they are read through a consumer.
     for entry in 4..50 {
         append(&path, entry..entry + 1, 10);
         if entry % 2 == 0 {
@@ -152,7 +153,7 @@ fn a_member_does_all_that_commands_and_daemons_do() {
     there.end();
 }
 
-/// Any member could delete the stream, and could empty its buckets by a rollup.
+/// Any member could once delete the stream, and could empty its buckets by a rollup.
 #[test]
 fn a_member_removes_and_changes_nothing() {
     let Some(team) = Team::start() else { return };
@@ -175,7 +176,7 @@ fn a_member_removes_and_changes_nothing() {
             asked.push((subject, tokio::time::timeout(SILENCE, request).await));
         }
         for (subject, answer) in asked {
-            // Without a permission the request is not passed on: nobody answers.
+            // Without a permission the server does not pass the request on, so there is no answer.
             assert!(!matches!(answer, Ok(Ok(_))), "{subject}: {answer:?}");
         }
         let mut refused = 0;
@@ -207,7 +208,7 @@ fn a_member_removes_and_changes_nothing() {
     assert_eq!(other.text("s"), alice.text("s"));
 }
 
-/// The buckets of earlier versions permitted rollups.
+/// The buckets of earlier versions allowed rollups.
 #[test]
 fn a_bucket_that_a_member_could_empty_is_named_and_mended() {
     let Some(team) = Team::start() else { return };

@@ -1,4 +1,4 @@
-//! Lines that are larger than a message: they lie in a bucket beside the stream.
+//! Lines that are larger than a message are stored in a bucket beside the stream.
 
 use crate::support::{Fleet, Machine, append};
 use async_nats::jetstream::Context;
@@ -36,7 +36,7 @@ fn a_line_that_is_larger_than_a_message_reaches_another_machine() {
     assert_eq!(laptop.done(&["push", "s", "--json"])[0]["lines"], 8);
     assert_eq!(server.done(&["pull", "s", "--json"])[0]["lines"], 8);
     assert_eq!(server.text("s"), laptop.text("s"));
-    // The same line again is the same object.
+    // The same line in another session is the same object.
     let other = laptop.make("other", 3, 10);
     append(&other, 3..4, LARGE);
     assert_eq!(laptop.done(&["push", "other", "--json"])[0]["lines"], 5);
@@ -44,7 +44,7 @@ fn a_line_that_is_larger_than_a_message_reaches_another_machine() {
     assert_eq!(objects.len(), 2);
 }
 
-/// The bytes of an object are not in the stream, and its servers can lose or change them.
+/// The bytes of an object are not in the stream, so the servers can lose or change them without a change of the stream.
 #[test]
 fn an_object_that_is_lost_or_changed_is_named_and_changes_no_file() {
     let Some(fleet) = Fleet::get(16) else { return };
@@ -55,7 +55,8 @@ fn an_object_that_is_lost_or_changed_is_named_and_changes_no_file() {
     let before = laptop.text("s");
     let name = fleet.with(async |context| names(&bucket(&context).await).await.remove(0));
 
-    // Another object under its name: the bucket permits no removal, which other clients do at a replacement.
+    // Another object gets its name. This is done by hand, since clients remove the old object when they replace it, and
+    // the bucket does not allow that.
     fleet.with(async |context| {
         let other = "x".repeat(LARGE).into_bytes();
         let chunk = context.publish("$O.treelined-lines.C.other", other[..500_000].to_vec().into());
@@ -73,7 +74,7 @@ fn an_object_that_is_lost_or_changed_is_named_and_changes_no_file() {
     assert_eq!(server.kind(&["pull", "s", "--json"]), "logForeign");
     assert_eq!(laptop.kind(&["push", "s", "--json"]), "logForeign");
 
-    // One that is not there may come: a server that lags has it later.
+    // A missing object is not an error for ever, since a server that is behind may get it later.
     fleet.with(async |context| {
         let deleted = context.delete_object_store("treelined-lines").await;
         deleted.unwrap();
@@ -84,7 +85,7 @@ fn an_object_that_is_lost_or_changed_is_named_and_changes_no_file() {
     assert_eq!(laptop.text("s"), before);
 }
 
-/// Several entries are appended all or none, however large they are together.
+/// Of several entries, all are appended or none, whatever their size is together.
 #[test]
 fn an_append_that_is_larger_than_a_message_is_one_message() {
     let Some(fleet) = Fleet::get(17) else { return };
@@ -96,7 +97,7 @@ fn an_append_that_is_larger_than_a_message_is_one_message() {
     let AppendOutcome::Appended(end) = appended else {
         panic!("{appended:?}");
     };
-    // The same append again is found.
+    // The same append, sent again, is recognized.
     let again = log.append("s", Position::START, lines.as_bytes()).unwrap();
     assert_eq!(again, appended);
     let parts: Vec<_> = log.read("s", Position::START).unwrap().collect();
@@ -105,7 +106,7 @@ fn an_append_that_is_larger_than_a_message_is_one_message() {
     assert_eq!((part.end, &part.lines[..]), (end, lines.as_bytes()));
 }
 
-/// An account without the right to make the bucket, or one whose bucket was never made.
+/// The account may not make the bucket, or the bucket was never made.
 #[test]
 fn without_a_bucket_a_line_that_is_too_large_is_refused_before_anything_is_written() {
     let Some(fleet) = Fleet::get(12) else { return };

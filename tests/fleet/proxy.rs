@@ -1,11 +1,11 @@
-//! A network between a machine and a server, which can be cut, and can pass nothing on.
+//! A network between a machine and a server. It can be cut, and it can hold all bytes back.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-/// Passes connections on to a server, until it is cut.
+/// Passes connections to a server, until it is cut.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     network: Arc<Network>,
@@ -20,7 +20,7 @@ struct Network {
 #[derive(Default)]
 struct Link {
     is_cut: bool,
-    /// Whether bytes are taken, and not passed on.
+    /// Whether bytes are received but not passed on.
     is_held: bool,
     streams: Vec<TcpStream>,
 }
@@ -59,12 +59,12 @@ impl Proxy {
         }
     }
 
-    /// Passes nothing on, and ends no connection: a black hole.
+    /// Passes nothing on, but keeps the connections open, like a network that loses all packets.
     pub(crate) fn hold(&self) {
         self.network.link.lock().unwrap().is_held = true;
     }
 
-    /// Passes everything on again, also what was held.
+    /// Passes everything on again, and also the bytes that were held back.
     pub(crate) fn mend(&self) {
         let mut link = self.network.link.lock().unwrap();
         (link.is_cut, link.is_held) = (false, false);

@@ -1,5 +1,5 @@
-//! Changes that no request of a client makes: entries that wait for the log and are published later, entries of other
-//! programs, and the list of the team.
+//! Changes that no request of a client makes: queued entries that are published later, entries of other programs, and
+//! the list of the team.
 
 use crate::daemon::Daemon;
 use crate::live::until_equal;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until a look at something gives true.
+/// Waits until `look` returns true.
 #[track_caller]
 pub(crate) fn until(mut look: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -21,7 +21,7 @@ pub(crate) fn until(mut look: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for the notification that entries wait for the stream, or that none does.
+/// Waits for the notification that entries are queued, or that no entry is queued any more.
 #[track_caller]
 fn announced(daemon: &mut Daemon, queued: bool) {
     daemon.notice(|message| {
@@ -45,8 +45,8 @@ fn listed(machine: &Machine, session: &str) -> Option<u64> {
     row?["entries"].as_u64()
 }
 
-/// Entries stayed `queued` for clients, whatever happened later; a session that was closed while entries waited kept
-/// them until it was opened again.
+/// Clients once got no notification when queued entries were published. If a session was closed meanwhile, its queued
+/// entries were not published until it was opened again.
 #[test]
 fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
     let Some(mut server) = Single::start(|_| String::new()) else {
@@ -65,7 +65,7 @@ fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
         json!({ "cwd": "/c", "write": "now", "sessionId": "s" }),
     );
     assert_eq!(made["session"]["queued"], Value::Null);
-    // Servers of a busy machine may be late.
+    // On a busy machine the servers may answer late.
     daemon.say("s", "one");
     until(|| queued(&mut daemon, "s").is_null());
 
@@ -86,7 +86,7 @@ fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
     assert_eq!(there.text("s"), here.text("s"));
     until(|| listed(&there, "s") == Some(3));
 
-    // It is closed, three times as it was opened, before the servers are back.
+    // Before the servers are back, the session is closed three times, as often as it was opened.
     server.kill();
     assert_eq!(daemon.say("s", "four")["durability"], "queued");
     announced(&mut daemon, true);
@@ -99,14 +99,14 @@ fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
     there.done(&["pull", "s", "--json"]);
     assert_eq!(there.text("s"), here.text("s"));
 
-    // Opened again, it is followed again.
+    // When the session is opened again, the daemon follows it again.
     daemon.done("open_session", json!({ "sessionId": "s" }));
     daemon.say("s", "five");
     until(|| listed(&there, "s") == Some(5));
     daemon.end();
 }
 
-/// A daemon finds entries in the file that an earlier one could not publish.
+/// A daemon finds entries in the file that an earlier daemon could not publish.
 #[test]
 fn a_session_that_is_opened_without_servers_says_that_entries_wait() {
     let Some(mut server) = Single::start(|_| String::new()) else {
@@ -135,7 +135,8 @@ fn a_session_that_is_opened_without_servers_says_that_entries_wait() {
     daemon.end();
 }
 
-/// The team's list kept the number of entries that the last commit of a daemon had.
+/// The list of the team once had the number of entries after the last append of a daemon, without later entries of
+/// other programs.
 #[test]
 fn entries_of_other_programs_reach_the_list_of_the_team() {
     let Some(server) = Single::start(|_| String::new()) else {
@@ -157,7 +158,7 @@ fn entries_of_other_programs_reach_the_list_of_the_team() {
     daemon.end();
 }
 
-/// A client that watches the list of sessions heard of files only.
+/// A client that watches the list of sessions once got notifications about files only.
 #[test]
 fn changes_of_the_list_of_the_team_are_announced_to_watchers() {
     let Some(fleet) = Fleet::get(39) else { return };
@@ -192,8 +193,8 @@ fn changes_of_the_list_of_the_team_are_announced_to_watchers() {
     daemon.end();
 }
 
-/// A replica was made again with entries of others in front of those that waited. Clients heard their own entries again,
-/// and those of others never.
+/// When entries of others were published before the queued ones, the replica was made again. Clients were then once
+/// notified of their own entries a second time, and never of the entries of others.
 #[test]
 fn a_queue_behind_entries_of_others_announces_theirs_alone() {
     let Some(server) = Single::start(|_| String::new()) else {
@@ -240,11 +241,11 @@ fn a_queue_behind_entries_of_others_announces_theirs_alone() {
     assert_eq!(there.heard(), others);
     let reordered = there.notice(|message| message["method"] == "session_reordered");
     assert_eq!(reordered["params"]["since"], first);
-    // So does a client that comes back after the change: it has the first entry and its own.
+    // A client that has only the first entry and its own entries, and asks for the rest, gets an error.
     let last = json!({ "sessionId": "s", "since": own.last(), "known": 1 + own.len() });
     assert_eq!(there.kind("get_entries", last), "treeChanged");
 
-    // The position that the notification names has all of them behind it.
+    // All new entries are after the position that the notification names.
     let read = there.done("get_entries", json!({ "sessionId": "s", "since": first }));
     let read = read["entries"].as_array().unwrap();
     let read: Vec<&str> = read.iter().filter_map(|one| one["id"].as_str()).collect();
@@ -259,13 +260,13 @@ fn a_queue_behind_entries_of_others_announces_theirs_alone() {
     there.end();
 }
 
-/// Says something, again and again, until it is in the stream at once.
+/// Appends messages until one of them is in the stream at once.
 fn say_until_replicated(daemon: &mut Daemon, text: &str) {
     until(|| daemon.say("s", text)["durability"] != "queued");
 }
 
-/// Where nothing came back from the servers, an append waited 5 s for its publish, and the next ones for the lock that the
-/// follower held while it waited.
+/// While the servers did not answer, an append once waited 5 s for its publish, and later appends waited for the lock
+/// that the follower held.
 #[test]
 fn an_append_is_answered_at_once_while_the_servers_are_silent() {
     let Some(server) = Single::start(|_| String::new()) else {
@@ -286,7 +287,7 @@ fn an_append_is_answered_at_once_while_the_servers_are_silent() {
             .is_ok()
     });
     proxy.hold();
-    // Longer than a publish waits, so that the follower waits for servers meanwhile, too.
+    // This takes longer than the time limit of a publish, so that the follower also waits for the servers.
     let (mut times, mut waiting) = (Vec::new(), Vec::new());
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(8) {

@@ -12,7 +12,7 @@ use treelined_fleet::backend::LogBackend;
 use treelined_fleet::backend::Position;
 use treelined_fleet::stream::NatsLog;
 
-/// Passes connections on to a server, and cuts the first one off for good after this many bytes from the server.
+/// Passes connections to a server. Cuts the first connection after `after` bytes from the server.
 fn cutting_proxy(server: u16, after: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -56,12 +56,12 @@ fn a_server_that_dies_in_the_middle_of_a_read_is_unavailable_in_time() {
         "logUnavailable"
     );
     assert!(began.elapsed() < Duration::from_secs(120));
-    // The rest, and nothing twice.
+    // This pull brings the rest, and no line twice.
     reader.done(&["pull", "s", "--json"]);
     assert_eq!(reader.text("s"), laptop.text("s"));
 }
 
-/// The server is gone for longer than a command waits, and comes back with its data.
+/// The server is away for longer than a command waits, and comes back with its data.
 #[test]
 fn a_server_that_was_away_goes_on_where_it_ended() {
     let Some(mut server) = Single::start(|_| String::new()) else {
@@ -85,8 +85,8 @@ fn appended(log: &NatsLog, at: Position, line: &str) -> Position {
     }
 }
 
-/// The servers pass each append on to its followers, but not to the connection that sent it, and a server that dies passes
-/// nothing on. A follower therefore also reads without a hint.
+/// The servers send each append to the followers as a hint, but not to the connection that made the append, and a dead
+/// server sends nothing. So a follower also reads without a hint.
 #[test]
 fn a_follower_gets_appends_with_and_without_a_hint() {
     let Some(fleet) = Fleet::get(18) else { return };
@@ -106,10 +106,10 @@ fn a_follower_gets_appends_with_and_without_a_hint() {
     });
     for number in 3..60 {
         let line = format!("{{\"id\":\"{number}\"}}\n");
-        // The last one is sent by the follower's own connection.
+        // The last append is made by the follower's own connection.
         let from = if number == 59 { &*following } else { &log };
         end = appended(from, end, &line);
-        // Some wait for the follower, and some do not.
+        // After some of the appends, the test waits for the follower.
         if number % 10 == 9 {
             let last = loop {
                 let got = arrived.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -126,7 +126,7 @@ fn text(lines: Vec<u8>) -> String {
     String::from_utf8(lines).unwrap()
 }
 
-/// Publishes that the stream refused are hints too.
+/// A publish that the stream refuses is a hint too.
 #[test]
 fn a_refused_append_does_not_reach_a_follower() {
     let Some(fleet) = Fleet::get(29) else { return };
@@ -156,7 +156,8 @@ fn a_refused_append_does_not_reach_a_follower() {
     }
 }
 
-/// One message is asked for alone, some one by one, and many through a consumer.
+/// A single message is read with one request, a few messages with one request each, and many messages through a
+/// consumer.
 #[test]
 fn a_read_has_every_message_whatever_their_number() {
     let Some(fleet) = Fleet::get(19) else { return };

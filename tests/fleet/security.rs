@@ -48,7 +48,7 @@ fn tls(folder: &Path, verify: bool) -> String {
     )
 }
 
-/// Pushes a session, and brings it to another machine with the same settings.
+/// Pushes a session, and pulls it on another machine with the same settings.
 #[track_caller]
 fn works(machines: [&Machine; 2]) {
     let [from, to] = machines;
@@ -78,7 +78,7 @@ fn a_server_whose_certificate_is_not_trusted_gets_nothing() {
         &server.tls_machine(&trusting),
         &server.tls_machine(&trusting),
     ]);
-    // The server asks for TLS, whatever the address says.
+    // The server requires TLS, also if the address does not say so.
     works([&server.machine(&trusting), &server.tls_machine(&trusting)]);
     is_denied(&server.tls_machine("tls = true"));
     is_denied(&server.machine(""));
@@ -198,7 +198,7 @@ fn a_file_of_credentials_opens_its_account_and_a_strange_one_none() {
     is_denied(&server.machine(""));
 }
 
-/// The arguments of all processes with this text among them.
+/// The command lines of all processes that contain this text.
 fn arguments_with(text: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap());
     let arguments = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -206,7 +206,8 @@ fn arguments_with(text: &str) -> Vec<String> {
     arguments.filter(|all| all.contains(text)).collect()
 }
 
-/// The daemon that a command started had the password of `--log` in its arguments, which all users of a machine see.
+/// A daemon that a command had started once had the password of `--log` in its arguments, which all users of a machine
+/// can see.
 #[test]
 fn a_daemon_that_is_started_has_no_password_in_its_arguments() {
     let users = "authorization { user: alice, password: s3cr3t-word }";
@@ -250,7 +251,7 @@ fn a_daemon_that_is_started_has_no_password_in_its_arguments() {
     for arguments in daemons {
         assert!(!arguments.contains("s3cr3t-word"), "{arguments}");
     }
-    // Another log is noticed, and shown without a password.
+    // The command notices that the running daemon uses other servers, and shows their address without a password.
     let other = ["connect", "--log", "nats://alice:s3cr3t-word@127.0.0.1:1"];
     let refused = command(&other).output().unwrap();
     let refused = String::from_utf8(refused.stderr).unwrap();

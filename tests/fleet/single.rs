@@ -1,4 +1,4 @@
-//! A server of its own, for tests of TLS, credentials and connections.
+//! A separate server, for tests of TLS, credentials and connections.
 
 use crate::support::{Machine, postgres, script, sql};
 use std::fs;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 pub(crate) struct Single {
     pub(crate) folder: TempDir,
     pub(crate) port: u16,
-    /// `None` for a server of PostgreSQL, which its script runs.
+    /// `None` for a server of PostgreSQL, which a script starts and ends.
     process: Option<Child>,
 }
 
 impl Single {
-    /// Starts a server with these lines in its configuration. `None` where the tests run without servers.
+    /// Starts a server with these lines in its configuration. `None` if the tests run without servers.
     pub(crate) fn start(lines: impl FnOnce(&Path) -> String) -> Option<Self> {
         if postgres().is_some() {
             return Some(Self::postgres(""));
@@ -122,7 +122,7 @@ impl Single {
         Self::machine_at(self.port, lines)
     }
 
-    /// The same through another port.
+    /// Like `machine`, with another port.
     pub(crate) fn machine_at(port: u16, lines: &str) -> Machine {
         if postgres().is_some() {
             let url = format!("url = \"postgres://admin:secret@127.0.0.1:{port}/team\"");
@@ -132,7 +132,7 @@ impl Single {
         Machine::configured(&format!("[log.nats]\nreplicas = 1\n{servers}\n{lines}\n"))
     }
 
-    /// The same with TLS.
+    /// Like `machine`, with TLS.
     pub(crate) fn tls_machine(&self, lines: &str) -> Machine {
         let servers = format!("servers = [\"tls://localhost:{}\"]", self.port);
         Machine::configured(&format!("[log.nats]\nreplicas = 1\n{servers}\n{lines}\n"))
@@ -166,7 +166,7 @@ fn launch(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// The server that `tests/fleet/cluster` has installed, or the one of TREELINED_NATS_SERVER.
+/// The program of the server: TREELINED_NATS_SERVER, or the one that `tests/fleet/cluster` has installed.
 pub(crate) fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("TREELINED_NATS_SERVER") {
         return given.into();

@@ -18,7 +18,7 @@ use treelined_fleet::engines;
 use treelined_fleet::settings::{NatsSettings, PostgresSettings, TeamSettings};
 use treelined_fleet::stream::NatsLog;
 
-/// The folder of the PostgreSQL server that the tests run with, in place of a cluster of NATS.
+/// The folder of the PostgreSQL server, if the tests run with it and not with a cluster of NATS.
 pub(crate) fn postgres() -> Option<PathBuf> {
     std::env::var_os("TREELINED_FLEET_POSTGRES").map(PathBuf::from)
 }
@@ -47,7 +47,7 @@ pub(crate) fn sql(server: &str, database: &str, statements: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The cluster, as one account of it, or a database of a server of PostgreSQL.
+/// The servers of one test: an account of the NATS cluster, or a database of the PostgreSQL server.
 pub(crate) struct Fleet {
     folder: PathBuf,
     servers: Vec<String>,
@@ -67,7 +67,7 @@ impl Fleet {
         }
         let Some(folder) = std::env::var_os("TREELINED_FLEET").map(PathBuf::from) else {
             let test = thread::current().name().unwrap_or("a test").to_owned();
-            // Written past the capture of a passing test's output.
+            // Written directly, since the output of a passing test is captured.
             let _ = writeln!(
                 std::io::stderr(),
                 "SKIPPED {test}: no cluster; tests/fleet/run starts one"
@@ -104,7 +104,7 @@ impl Fleet {
         sql(&self.servers[0], &format!("t{}", self.account), statements)
     }
 
-    /// The configuration of a machine with these addresses, as `log` gives them.
+    /// The configuration of a machine with the addresses in `log`.
     pub(crate) fn section(&self, log: &str, offline: &str) -> String {
         if self.is_postgres {
             return format!(
@@ -115,7 +115,7 @@ impl Fleet {
         format!("[team]\nengine = \"nats\"\nservers = {servers:?}\noffline = {offline:?}\n")
     }
 
-    /// An address at which no server is.
+    /// An address without a server.
     pub(crate) fn nowhere(&self) -> &'static str {
         match self.is_postgres {
             true => "postgres://t:secret@127.0.0.1:1/t",
@@ -123,7 +123,7 @@ impl Fleet {
         }
     }
 
-    /// The log, once the servers answer, whichever they are.
+    /// Opens the stream of the team, of either kind, as soon as the servers answer.
     pub(crate) fn engine(&self) -> Arc<dyn Engine> {
         if !self.is_postgres {
             return Arc::new(self.open());
@@ -156,7 +156,7 @@ impl Fleet {
         self.log_of(&format!("reader{}", self.account), "secret")
     }
 
-    /// A node: `kill`, `restart`, `pause` or `resume`. PostgreSQL has one.
+    /// Runs an action for a node: `kill`, `restart`, `pause` or `resume`. PostgreSQL has only one node.
     pub(crate) fn node(&self, action: &str, number: usize) {
         if self.is_postgres {
             script("postgres", &[Path::new(action), &self.folder]);
@@ -171,7 +171,8 @@ impl Fleet {
         assert!(status.unwrap().success());
     }
 
-    /// Kills one node, stops another, and lets both go on, a round in five seconds. Returns the number of rounds.
+    /// Kills a node in one round, pauses a node in the next round, and so on. The node runs again after two seconds,
+    /// and a round takes five seconds. Returns the number of rounds.
     pub(crate) fn disturb(&self, goes_on: impl Fn(usize) -> bool) -> usize {
         let mut rounds = 0;
         while goes_on(rounds) {
@@ -189,7 +190,7 @@ impl Fleet {
         rounds
     }
 
-    /// Saves the data of a node that does not run, or puts it back as it was saved.
+    /// Saves or restores the data of a node that does not run.
     pub(crate) fn data(&self, action: &str, number: usize) {
         let node = self.folder.join(format!("node{number}"));
         let (from, to) = match action {
@@ -209,13 +210,13 @@ impl Fleet {
         assert!(copied.unwrap().success());
     }
 
-    /// Runs work with the interface of JetStream.
+    /// Runs `work` with a context of JetStream.
     pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Context) -> T) -> T {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async { work(jetstream::new(self.connect(0).await)).await })
     }
 
-    /// The log, once the cluster has a leader.
+    /// Opens the stream of the team, as soon as the cluster has a leader.
     pub(crate) fn open(&self) -> NatsLog {
         let servers = self.log().split(',').map(str::to_owned).collect();
         let settings = NatsSettings::of_servers(servers);
@@ -227,7 +228,7 @@ impl Fleet {
         }
     }
 
-    /// Connects to the server of this number, from 0, or to another one.
+    /// Connects to the server with this number, which begins at 0. If that server is away, connects to another one.
     pub(crate) async fn connect(&self, server: usize) -> async_nats::Client {
         let user = format!("t{}", self.account);
         let options = async_nats::ConnectOptions::with_user_and_password(user, "secret".to_owned());
@@ -252,7 +253,7 @@ impl Fleet {
         })
     }
 
-    /// The stream, made by the program.
+    /// Makes the stream, by the program.
     pub(crate) fn with_stream(self) -> Self {
         if self.is_postgres {
             let administrator = Machine::with_log(self.log_of("admin", "secret"));
@@ -270,7 +271,7 @@ impl Fleet {
 /// A machine with a session directory.
 pub(crate) struct Machine {
     folder: TempDir,
-    /// Without it, the configuration has the servers.
+    /// The value of `--log`; `None` if the configuration has the servers.
     log: Option<String>,
 }
 
@@ -302,7 +303,7 @@ impl Machine {
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// This machine with another log.
+    /// This machine with other servers.
     pub(crate) fn elsewhere(self, log: String) -> Self {
         Self {
             log: Some(log),
@@ -325,7 +326,7 @@ impl Machine {
         command
     }
 
-    /// The option `--log`, unless these arguments have it.
+    /// The option `--log`, unless these arguments contain it.
     fn log(&self, args: &[&str]) -> Vec<&str> {
         match &self.log {
             Some(log) if !args.contains(&"--log") => vec!["--log", log],
@@ -337,7 +338,7 @@ impl Machine {
         self.command(args).output().unwrap()
     }
 
-    /// Runs a command until it succeeds: copies of a new stream are behind at first.
+    /// Runs a command until it succeeds, since the copies of a new stream are behind at first.
     #[track_caller]
     pub(crate) fn until_sound(&self, args: &[&str]) {
         let began = Instant::now();
@@ -406,7 +407,7 @@ impl Machine {
         fs::read(self.path(session)).unwrap()
     }
 
-    /// The file of a session, wherever it is.
+    /// The file of a session, in any folder of the session directory.
     #[track_caller]
     pub(crate) fn path(&self, session: &str) -> PathBuf {
         self.find(session).unwrap()
@@ -427,7 +428,7 @@ impl Machine {
     }
 }
 
-/// Appends entries to a session file, each below the one before it.
+/// Appends entries to a session file, each as the child of the entry before.
 pub(crate) fn append(path: &Path, numbers: std::ops::Range<usize>, bytes: usize) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
     let mut text = String::new();

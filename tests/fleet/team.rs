@@ -16,7 +16,7 @@ use treelined_fleet::team::Team;
 
 const TIME: Duration = Duration::from_secs(60);
 
-/// A daemon's part in the team, with its log.
+/// The part of a daemon that belongs to the team, with its connection.
 struct Daemon {
     team: Team,
     log: NatsLog,
@@ -31,7 +31,7 @@ impl Daemon {
         Self { team, log }
     }
 
-    /// The list, once it is as wanted.
+    /// Waits until `wanted` returns true for the list, and returns the list.
     #[track_caller]
     fn until(&self, wanted: impl Fn(&TeamList) -> bool) -> Arc<TeamList> {
         let began = Instant::now();
@@ -78,11 +78,11 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     std::fs::write(&path, format!("{text}{info}\n")).unwrap();
     laptop.make("plain", 1, 10);
     laptop.done(&["push", "--all", "--json"]);
-    // A session without a row, as one that an earlier version pushed.
+    // This session has no row, like a session that an earlier version pushed.
     fleet.with(async |context| {
         let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
         assert_eq!(bucket.cached_info().config.num_replicas, 3);
-        // As the tools of NATS remove a key.
+        // This is how the tools of NATS remove a key.
         let mut headers = async_nats::HeaderMap::new();
         headers.insert("KV-Operation", "DEL");
         let subject = "$KV.treelined-sessions.plain";
@@ -111,13 +111,13 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     laptop.done(&["push", "named", "--json"]);
     assert_eq!(server.done(&["pull", "--list", "--json"])[0]["entries"], 6);
 
-    // The list shows names, but `pull` took only ids: what it shows did not find the session.
+    // The list shows names, but `pull` once took only ids, so a shown name did not find the session.
     let pulled = server.done(&["pull", "The build", "plai", "--json"]);
     assert_eq!(pulled[0]["sessionId"], "named");
     assert_eq!(pulled[1]["sessionId"], "plain");
     let missing = server.run(&["pull", "The bill"]);
     assert_eq!(missing.status.code(), Some(3), "{missing:?}");
-    // A whole id wins over the beginning of another one.
+    // A complete id wins over the beginning of another id.
     laptop.make("plainer", 1, 10);
     laptop.done(&["push", "plainer", "--json"]);
     let several = server.run(&["pull", "plai"]);
@@ -127,7 +127,7 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     assert_eq!(pulled[0]["sessionId"], "plain");
 }
 
-/// Rows of one session, from several daemons and in any order: the newest stays.
+/// Several daemons write the row of one session in any order, and the newest row stays.
 #[test]
 fn an_older_row_never_replaces_a_newer_one() {
     let Some(fleet) = Fleet::get(32) else { return };
@@ -187,11 +187,11 @@ fn a_row_that_changes_often_is_written_once_a_second_with_its_last_state() {
         assert_eq!(last["entries"], 999);
         written
     });
-    // One of them by the push, and one at the end.
+    // One write is made by the push, and one at the end.
     assert!(written <= seconds + 4, "{written} in {seconds} s");
 }
 
-/// 1,000 open sessions are one row of their daemon, which others see until it ends.
+/// A daemon has one row for its 1,000 open sessions. Other daemons see them until it ends.
 #[test]
 fn open_sessions_are_listed_until_their_daemon_closes_them_or_ends() {
     let Some(fleet) = Fleet::get(34) else { return };
@@ -226,12 +226,12 @@ fn open_sessions_are_listed_until_their_daemon_closes_them_or_ends() {
     two.until(|list| is_open(list, "shared", 0));
 }
 
-/// A daemon that dies renews nothing; the servers drop its row by their own clock.
+/// A dead daemon does not renew its row, so the servers remove the row, by their own clock.
 #[test]
 fn the_sessions_of_a_dead_daemon_leave_the_list_by_the_age_of_its_row() {
     let Some(fleet) = Fleet::get(35) else { return };
     let fleet = fleet.with_stream();
-    // A bucket that forgets sooner, since the test waits for it.
+    // This bucket removes old rows sooner, so that the test need not wait long.
     fleet.with(async |context| {
         let config = Config {
             name: "KV_treelined-presence".to_owned(),
@@ -251,14 +251,14 @@ fn the_sessions_of_a_dead_daemon_leave_the_list_by_the_age_of_its_row() {
     let reader = Daemon::new(&fleet);
     let dying = Daemon::new(&fleet);
     dying.team.opened("left");
-    // It renews each 20 s, so that it dies by the bucket's age.
+    // The daemon renews its row only every 20 s, so the age limit of the bucket removes the row.
     reader.until(|list| is_open(list, "left", 1));
     let Daemon { team, log } = dying;
     drop((team, log));
     reader.until(|list| is_open(list, "left", 0));
 }
 
-/// Neither a missing bucket nor garbage in it is more than a gap in the list.
+/// A missing bucket, or unreadable rows in it, only make the list incomplete.
 #[test]
 fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
     let Some(fleet) = Fleet::get(36) else { return };
@@ -306,7 +306,7 @@ fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
     assert!(listed.stderr.is_empty(), "{listed:?}");
 }
 
-/// A daemon with the log, asked over stdin and stdout.
+/// A daemon in the team, and its client over stdin and stdout.
 struct Client {
     child: std::process::Child,
     lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
@@ -341,7 +341,7 @@ impl Client {
         }
     }
 
-    /// The result, once it is as wanted.
+    /// Sends the request until `wanted` returns true for the result, and returns the result.
     #[track_caller]
     fn until(&mut self, params: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
@@ -355,14 +355,15 @@ impl Client {
         }
     }
 
-    /// Ends the daemon as the end of its input does.
+    /// Ends the daemon by the end of its input.
     fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
 }
 
-/// One machine writes, another sees the session, who has it open, and opens it by its id.
+/// One machine writes a session. Another machine sees it in its list, with the machines that have it open, and opens it
+/// by its id.
 #[test]
 fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
     let Some(fleet) = Fleet::get(37) else { return };
@@ -386,9 +387,9 @@ fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
     };
     let list = reader.until(&json!({}), is_described);
     assert_eq!(list["sessions"], json!([]));
-    // So does the command, which shows rows of both kinds.
+    // The command shows the session too, together with local sessions.
     let other = Machine::new(&fleet);
-    // A list waits for the servers for 2 s only.
+    // A list waits only 2 s for the servers.
     until(|| {
         let shown = other.run(&["list", "--all"]);
         let shown = String::from_utf8(shown.stdout).unwrap();
@@ -399,7 +400,7 @@ fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
         rows["team"][0]["sessionId"] == "shared"
     });
     assert!(other.done(&["list", "--all", "--local", "--json"])[0]["team"].is_null());
-    // Its id, its name and the beginning of its id name it, as those of a file.
+    // The session is found by its id, by its name, and by the beginning of its id, like a local session.
     for text in ["The build", "shar", "shared"] {
         let other = Machine::new(&fleet);
         let shown = other.run(&["show", text]);

@@ -35,7 +35,7 @@ fn a_session_goes_from_one_machine_to_another_byte_for_byte() {
     assert_eq!(server.text("a.b"), laptop.text("a.b"));
     assert_eq!(server.text("s2"), laptop.text("s2"));
 
-    // Only what is new is copied, and nothing twice.
+    // Only new lines are copied, and no line twice.
     append(&path, 50..55, 300);
     assert_eq!(laptop.done(&["push", "a.b", "--json"])[0]["lines"], 5);
     assert_eq!(laptop.done(&["push", "a.b", "--json"])[0]["lines"], 0);
@@ -45,7 +45,7 @@ fn a_session_goes_from_one_machine_to_another_byte_for_byte() {
     server.until_sound(&["doctor", "--cluster"]);
 }
 
-/// A line break in the middle of a message, a line at the limit, damage: the bytes are the same.
+/// A session that is larger than a message, with lines near the limit and with damaged lines, is copied byte for byte.
 #[test]
 fn a_large_session_is_cut_into_messages_between_lines() {
     let Some(fleet) = Fleet::get(2) else { return };
@@ -60,7 +60,7 @@ fn a_large_session_is_cut_into_messages_between_lines() {
     assert_eq!(server.text("large"), text);
 }
 
-/// Both machines have the same file and push it at once: every line is in the stream once.
+/// Both machines push the same file at the same time. Every line is in the stream once.
 #[test]
 fn pushes_of_several_machines_at_once_append_each_line_once() {
     let Some(fleet) = Fleet::get(3) else { return };
@@ -134,7 +134,7 @@ fn a_follower_writes_what_another_machine_pushes() {
     assert_eq!(server.text("live"), laptop.text("live"));
 }
 
-/// The log has the lines that the file has after its migration, and the original stays beside it.
+/// The stream has the lines of the migrated file, and the original stays beside the file.
 #[test]
 fn a_file_of_an_older_version_is_migrated_and_pushed() {
     let Some(fleet) = Fleet::get(41) else { return };
