@@ -24,9 +24,9 @@ pub struct Daemon {
 #[derive(Debug, Clone, Copy)]
 pub struct StartOptions {
     pub durability: &'static str,
-    /// Runs on one core together with this process, which must run there itself.
+    /// Whether the daemon runs on the same core as this process. This process must be pinned to that core itself.
     pub pinned: bool,
-    /// Bytes of sessions from which on searches have an index; `None`: as by default.
+    /// Searches have an index if all sessions together have at least this number of bytes. `None` is the default.
     pub index_from: Option<u64>,
 }
 
@@ -111,7 +111,7 @@ impl Daemon {
         Ok(input.write_all(bytes)?)
     }
 
-    /// Returns ids for requests that the caller writes.
+    /// Returns the first of `count` ids, for requests that the caller writes.
     pub fn reserve_ids(&mut self, count: u64) -> u64 {
         let first = self.next_id + 1;
         self.next_id += count;
@@ -127,7 +127,7 @@ impl Daemon {
         self.input = Some(input);
     }
 
-    /// Reads until the response with this id, and passes over notifications and other responses.
+    /// Reads until the response with this id. Skips notifications and other responses.
     pub fn wait_for(&mut self, id: u64) -> Result<()> {
         let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},");
         while !self.next_line()?.starts_with(head.as_bytes()) {}
@@ -236,7 +236,7 @@ pub fn command(bench: &Bench, world: &World, how: StartOptions) -> Command {
     command
 }
 
-/// The core on which both sides run for rows that leave out wake-ups across cores.
+/// The core on which both sides run in rows that must not include wake-ups across cores.
 pub const PINNED_CORE: &str = "1";
 
 /// Runs `body` with this whole process on the pinned core.

@@ -1,5 +1,4 @@
-//! The generated sessions on disk. They are generated once and never changed; a measurement that writes takes
-//! a copy.
+//! The generated sessions on disk. They are generated once and never changed. A measurement that writes uses a copy.
 
 use crate::generate::{self, EDITION, Facts, Text};
 use anyhow::{Context, Result};
@@ -15,14 +14,14 @@ const MANY_ENTRIES: u32 = 120;
 /// Entries of each session of prose, which has about 5 MB.
 const PROSE_ENTRIES: u32 = 2_400;
 
-/// Numbers of Claude Code's files with this many bytes each, 710 MB together.
+/// Pairs of a number of files of Claude Code and the bytes of each, 710 MB together.
 const CLAUDE_CODE: [(u64, u64); 4] = [
     (300, 100_000),
     (198, 1_210_000),
     (40, 5_000_000),
     (12, 20_000_000),
 ];
-/// A file that has not changed for this time does not grow any more.
+/// The age that the files get. An import does not expect a file of this age to grow.
 const OLD: Duration = Duration::from_secs(86_400);
 
 /// The sessions in a folder of the build directory.
@@ -124,7 +123,7 @@ impl Library {
         Ok((home, files))
     }
 
-    /// A file gets its name when it is whole, after its facts are written.
+    /// Makes a session and its facts. The file gets its name when it is complete and its facts are written.
     fn made(
         &self,
         folder: &Path,

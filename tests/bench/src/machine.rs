@@ -1,4 +1,4 @@
-//! The limit of the machine: the same bytes and system calls without other work.
+//! Measures the limit of the machine: the same bytes and system calls, without other work.
 
 use crate::shared::{Waiting, wait_for_input};
 use anyhow::{Context, Result};
@@ -65,8 +65,8 @@ fn read(path: &Path, mut each: impl FnMut(&[u8])) -> Result<()> {
     }
 }
 
-/// Copies these parts of a file to a new one, with adjacent parts in one call. It does not sync, since with
-/// `os` nothing is synced before an answer.
+/// Copies these parts of a file to a new file, with adjacent parts in one call. It does not sync, since with `os`
+/// nothing is synced before an answer.
 pub fn copy_parts(from: &Path, parts: &[(u64, u64)], to: &Path) -> Result<f64> {
     let (took, ()) = timed(|| {
         let from = File::open(from)?;
@@ -139,7 +139,7 @@ pub fn stat_all(folder: &Path) -> Result<f64> {
     Ok(took)
 }
 
-/// As [`stat_all`], with the folders in it.
+/// Like [`stat_all`], also for the folders in the folder.
 pub fn stat_tree(folder: &Path) -> Result<f64> {
     let (took, count) = timed(|| {
         let mut count = 0;
@@ -188,7 +188,7 @@ pub fn serve_lines() -> Result<()> {
     }
 }
 
-/// The time of a round trip with a bare line server. This process and its child run on the pinned core.
+/// The times of round trips with a plain line server. This process and its child run on the pinned core.
 pub fn round_trips(count: usize) -> Result<Vec<f64>> {
     let mut server = Command::new(std::env::current_exe()?)
         .arg("line-server")
@@ -213,7 +213,7 @@ pub fn round_trips(count: usize) -> Result<Vec<f64>> {
     times
 }
 
-/// As [`round_trips`], over a socket in place of two pipes.
+/// Like [`round_trips`], over a socket instead of two pipes.
 pub fn socket_round_trips(count: usize, waiting: Waiting) -> Result<Vec<f64>> {
     let (mut client, server) = UnixStream::pair()?;
     let mut child = Command::new(std::env::current_exe()?)

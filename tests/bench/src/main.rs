@@ -1,4 +1,4 @@
-//! Measures treelined, pi's own SessionManager and the limit of the machine, in turns, and prints a table.
+//! Measures treelined, pi's own SessionManager and the limit of the machine in turns, and prints a table.
 //! `tests/bench/run` builds everything and runs it.
 //!
 //! - [`rows`]: a file for each group of rows, with what is measured and how;
@@ -34,13 +34,13 @@ pub struct Bench {
     pub sizes: Vec<u32>,
     /// The numbers of sessions in a session directory.
     pub counts: Vec<u32>,
-    /// Bytes of a session directory that is searched with the index; none by default.
+    /// The bytes of a session directory that is searched with the index. By default there is no such measurement.
     pub index_bytes: Option<u64>,
-    /// Only rows whose group has this in its name.
+    /// Only groups of rows with this text in their names are measured.
     pub only: Option<String>,
     /// Whether the rows are written into the documents of the repository, which is the working directory.
     pub write: bool,
-    /// How many times each thing is measured at least. Large ones are measured fewer times.
+    /// The number of times that each operation is measured. Slow operations are measured fewer times.
     pub rounds: usize,
 }
 
@@ -66,7 +66,7 @@ impl Bench {
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    // In some measurements the other side is this program too.
+    // In some measurements, this program is also the other side.
     match arguments.next().as_deref() {
         Some("line-server") => return machine::serve_lines(),
         Some("source") => return machine::serve_bytes(arguments.next().context("bytes")?.parse()?),

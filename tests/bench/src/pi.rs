@@ -9,10 +9,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The heap limit in MB: with Node's default a million entries do not fit.
+/// The heap limit in MB. A million entries do not fit into the default of Node.
 const HEAP_MB: u32 = 12_000;
 
-/// One of the two, installed.
+/// An installation of pi or of oh-my-pi.
 #[derive(Debug, Clone)]
 pub struct Install {
     pub runtime: PathBuf,
@@ -111,7 +111,7 @@ impl Drop for Pi {
 }
 
 impl Outcome {
-    /// Measures once more, in its own process. Does nothing after a failure.
+    /// Measures once more, in a new process. Does nothing after a failure.
     pub fn measure(
         &mut self,
         install: Option<&Install>,

@@ -16,7 +16,7 @@ const CHOSEN: [&str; 5] = [
     "fork_session, 100k",
 ];
 
-/// The figures of one measurement, with place and time.
+/// The commit, the machine and its load, for one measurement.
 pub struct Record {
     commit: String,
     machine: String,
@@ -24,7 +24,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Before the measurement. Fails if the work tree has changes: then the rows would belong to no commit.
+    /// Call this before the measurement. It fails if the work tree has changes, since the rows would then not belong to
+    /// a commit.
     pub fn begin() -> Result<Self> {
         let changes = run("git", &["status", "--porcelain"])?;
         ensure!(changes.is_empty(), "commit these changes first:\n{changes}");
@@ -84,7 +85,7 @@ fn machine() -> Result<String> {
         "{} processors ({}), {gigabytes:.0} GB, Linux {}",
         std::thread::available_parallelism()?,
         model.as_deref().unwrap_or("of an unknown model"),
-        // The rest names a build of one machine.
+        // The other parts of the version name a build for one machine.
         osrelease.split('.').take(2).collect::<Vec<_>>().join("."),
     ))
 }

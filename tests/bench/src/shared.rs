@@ -93,7 +93,8 @@ fn remove_files(socket: &Path) {
 pub enum Waiting {
     /// In `poll`, as clients with an event loop do.
     Polling,
-    /// In `recv`. Linux wakes it also when the daemon reads its request, which makes room for more.
+    /// In `recv`. Linux also wakes the client when the daemon reads its request, since there is then room for more
+    /// bytes.
     Blocked,
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub enum Unit {
     /// Seconds; less is better.
     Seconds,
-    /// Per second; more is better.
+    /// A number per second; more is better.
     PerSecond,
     /// Bytes per second; more is better.
     BytesPerSecond,
@@ -47,9 +47,9 @@ impl Unit {
 pub enum Target {
     AtMost(f64),
     AtLeast(f64),
-    /// This many times better than pi.
+    /// Better than pi by this factor.
     ThanPi(f64),
-    /// This many times better than oh-my-pi.
+    /// Better than oh-my-pi by this factor.
     ThanOhMyPi(f64),
     /// At most this many times the limit of the machine, plus some seconds.
     OfLimit(f64, f64),
@@ -138,7 +138,7 @@ impl Row {
         median(&self.ours)
     }
 
-    /// How many times better we are.
+    /// The factor by which our value is better.
     fn than(&self, other: Option<f64>) -> Option<f64> {
         Some(self.ratio(self.value()?, other?))
     }
@@ -151,8 +151,8 @@ impl Row {
         }
     }
 
-    /// How many times better than pi we are: of the medians, and the least and the most of one round, in which both
-    /// were measured in turn.
+    /// The factor by which our value is better than pi's. It is computed from the medians. The smallest and the largest
+    /// factor of a single round, in which both were measured in turn, are shown too.
     fn show_than_pi(&self) -> Option<String> {
         let ratio = round(self.than(self.pi_value())?);
         let Pi::Measured(theirs) = &self.pi else {
@@ -175,7 +175,7 @@ impl Row {
         }
     }
 
-    /// How many times worse we are than the limit of the machine.
+    /// The factor by which our value is worse than the limit of the machine.
     fn of_limit(&self) -> Option<f64> {
         let (ours, limit) = (self.value()?, median(&self.limit)?);
         Some(if self.unit.more_is_better() {
@@ -346,7 +346,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value that this share of all values do not exceed.
+/// The value that this share of all values does not exceed.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

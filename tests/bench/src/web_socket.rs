@@ -1,4 +1,4 @@
-//! A client of the WebSocket, as the page is one.
+//! A client of the WebSocket, like the page.
 
 use crate::daemon;
 use anyhow::{Context, Result, bail};

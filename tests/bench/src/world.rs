@@ -1,4 +1,4 @@
-//! The folders of one measurement. They are new, so that no cache of an earlier one is found.
+//! The folders of one measurement. They are new, so that it finds no cache of an earlier measurement.
 
 use crate::Bench;
 use anyhow::{Context, Result};
@@ -32,7 +32,7 @@ impl World {
         Ok(world)
     }
 
-    /// In place of the user's home and all folders of the platform in it.
+    /// The folder that takes the place of the user's home, and of all folders of the platform in it.
     pub fn home(&self) -> &Path {
         &self.root
     }

@@ -51,7 +51,7 @@ fn below(folder: &'static str, command: &'static str) -> Step {
 
 fn steps(task: &Task) -> Vec<Step> {
     match task {
-        // The documents first: the generators of the clients read them.
+        // The documents come first, since the generators of the clients read them.
         Task::Generate => vec![
             top("cargo test --quiet -p treelined-wire --lib -- the_documents_are_those_of_schema"),
             top("cargo run --quiet -p treelined-client-generate"),
@@ -64,7 +64,7 @@ fn steps(task: &Task) -> Vec<Step> {
                 "npm ci --no-audit --no-fund --loglevel=error",
             ),
             below("clients/typescript", "node tools/generate.js"),
-            // It formats with ruff.
+            // This step formats with ruff.
             below("clients/python", "python3 tools/generate.py"),
             below(
                 "clients/nvim",
@@ -129,7 +129,7 @@ fn main() -> Result<()> {
             .current_dir(root.join(folder))
             .stdin(Stdio::null());
         if matches!(task, Task::Generate) {
-            // Tests that compare a document with the program write it instead.
+            // With this variable, tests that compare a document with the program write the document instead.
             command
                 .env("TREELINED_UPDATE", "1")
                 .env("UPDATE_README", "1");

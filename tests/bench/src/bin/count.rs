@@ -1,9 +1,10 @@
-//! Runs fixed operations whose instructions are counted (`tests/bench/count`): the server of the daemon
-//! within this process answers one request after another. After each operation it calls [`boundary`], at
-//! which callgrind writes the count since the previous call.
+//! Runs fixed operations whose instructions are counted (`tests/bench/count`). The server of the daemon runs within
+//! this process and answers one request after another. After each operation the program calls [`boundary`], and
+//! callgrind writes the count since the previous call.
 //!
-//! The first argument is a folder for the generated sessions. The names of the operations go to stdout, in
-//! order. With a second argument only operations with it in their names run, for a profile of one.
+//! The first argument is a folder for the generated sessions. The names of the operations go to stdout, in order. With
+//! a second argument, only the operations with this text in their names run, so that a single operation can be
+//! profiled.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -28,10 +29,10 @@ const ENTRIES: u32 = 10_000;
 const SESSIONS: u32 = 50;
 /// The name of an operation that is not counted.
 const SETTING_UP: &str = "-";
-/// How answers begin; as many bytes of each answer are kept.
+/// The beginning of each answer. Of each answer, this number of bytes is kept.
 const ANSWER: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 const HEAD: usize = 400;
-/// Time in which an operation finishes its work in the background.
+/// The time in which an operation finishes its work in the background.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Callgrind finds this function by its name (`--dump-before`).
@@ -40,7 +41,7 @@ fn boundary(operation: &str) {
     println!("{operation}");
 }
 
-/// Requests to an open session, in order.
+/// A name, and requests to an open session, in order.
 type Operation = (&'static str, fn(&mut Server) -> Result<()>);
 
 /// Requests to a conversation.
@@ -82,7 +83,7 @@ const ON_TALK: [Operation; 12] = [
     }),
 ];
 
-/// Requests to a chain; each answer covers the whole chain.
+/// Requests to a chain. Each answer covers the whole chain.
 const ON_CHAIN: [Operation; 2] = [
     ("get_path, chain of 10k", |asked| {
         asked.ask("get_path", json!({}))
@@ -168,7 +169,7 @@ struct Server {
     next_id: u64,
 }
 
-/// The output of the server, which passes on the beginning of each answer.
+/// The output of the server. It passes the beginning of each answer to the receiver.
 struct AnswerHeads {
     answers: Sender<Vec<u8>>,
     /// The beginning of the line that is being written.
@@ -184,7 +185,7 @@ impl Write for AnswerHeads {
         if line.ends_with(b"\n") {
             let head = std::mem::take(&mut self.head);
             if head.starts_with(ANSWER) {
-                // At the very end the receiver is gone.
+                // At the end of the program the receiver does not exist any more.
                 let _end = self.answers.send(head);
             }
         }

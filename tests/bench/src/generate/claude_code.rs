@@ -1,4 +1,5 @@
-//! Session files of Claude Code: a record for each part of an answer, and results that are written twice.
+//! Generates session files of Claude Code, with a record for each part of an answer, and with results that are written
+//! twice.
 
 use super::random::Random;
 use super::talk::{ANSWER, OUTPUT, PROMPT};
@@ -91,7 +92,7 @@ impl Records<'_> {
         self.facts.end_line(out, &mut self.line)
     }
 
-    /// A record with one part of an answer, whose `content` writes all after `head` but the last brace.
+    /// A record with one part of an answer. `content` writes everything after `head` except the last brace.
     fn part(&mut self, id: &str, head: &str, content: impl FnOnce(&mut Self)) {
         self.begin("assistant");
         self.line.push_str(&format!(

@@ -1,9 +1,10 @@
-//! Generates sessions of a realistic shape, the same bytes on every machine: integers only, with a seed each.
+//! Generates sessions of a realistic shape. The bytes are the same on every machine, since each session has a seed and
+//! the generator uses integers only.
 //!
-//! The [`library`](crate::library) stores them. Entries have about 2 KB on average and a median near 800
-//! bytes, with a tail to 120 KB: prompts, answers with tool calls, results, some images. About every fifty
-//! entries the conversation goes back and continues on another branch, a third of the times with a summary of
-//! the old branch. There are labels, compactions, changes of model, and entries of plugins.
+//! The [`library`](crate::library) stores them. The entries are prompts, answers with tool calls, results, and some
+//! images. Their average size is about 2 KB, the median is near 800 bytes, and the largest have 120 KB. About every
+//! fifty entries the conversation goes back and continues on another branch. In one third of these cases there is a
+//! summary of the old branch. There are labels, compactions, changes of model, and entries of plugins.
 
 mod claude_code;
 mod random;
@@ -16,14 +17,14 @@ pub use text::{Text, push_word};
 use std::io::{self, Write};
 use talk::Talk;
 
-/// Changes whenever the same arguments generate other bytes. Stored sessions of another version are generated
-/// again.
+/// Change this number whenever the same arguments generate other bytes. Stored sessions with another number are
+/// generated again.
 pub const EDITION: u32 = 2;
 
 /// Unix milliseconds of the first entry: 2026-01-01.
 const START_MS: u64 = 1_767_225_600_000;
 
-/// Facts about a generated session, to check answers.
+/// Facts about a generated session, with which answers are checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Entries without the header.
@@ -125,7 +126,7 @@ fn header(session: &str) -> String {
     )
 }
 
-/// Seven seconds apart on average.
+/// The time of an entry. Entries are seven seconds apart on average.
 fn stamp_ms(number: u32) -> u64 {
     START_MS + u64::from(number) * 7000 + u64::from(number) * 7919 % 6000
 }

@@ -10,11 +10,11 @@ pub(super) struct Talk<'a> {
     text: &'a Text,
     random: Random,
     pub(super) messages: u64,
-    /// The path from the root to the tip, with the possible next entry of each.
+    /// The path from the root to the tip, with the kind of entry that can follow each entry.
     path: Vec<(u32, Next)>,
     next: Next,
     since_compaction: u32,
-    /// Tool calls of the last answer without a result.
+    /// The tool calls of the last answer that have no result yet.
     open_calls: Vec<(String, &'static str)>,
     /// Set if the next entry is a summary of the branch that ended at this entry.
     left: Option<u32>,
@@ -30,7 +30,8 @@ enum Next {
 const TOOLS: [&str; 5] = ["read", "bash", "edit", "grep", "write"];
 const MODELS: [&str; 3] = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.2"];
 
-/// Sizes of texts in bytes, by per mille of all texts, interpolated linearly.
+/// The sizes of texts in bytes, each with the share of texts up to this size, in per mille. Other shares are
+/// interpolated linearly.
 pub(super) const PROMPT: [(u32, u32); 6] = [
     (0, 12),
     (300, 60),

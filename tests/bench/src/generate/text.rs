@@ -1,11 +1,11 @@
-//! Text for messages: words within a JSON string.
+//! Text for messages: words, escaped as in a JSON string.
 
 use super::random::Random;
 
 /// JSON-escaped bytes from which all text is cut.
 const TEXT_BYTES: usize = 1 << 19;
 
-/// Text within a JSON string, to be cut at words.
+/// Text, escaped as in a JSON string, from which pieces of whole words are cut.
 pub struct Text {
     words: String,
     /// The offsets in `words` at which words begin.
@@ -77,7 +77,7 @@ const WORDS: [&str; 60] = [
     "🙂",
 ];
 
-/// Different words of a [`Text::prose`], a power of two.
+/// The number of different words of a [`Text::prose`], a power of two.
 const PROSE_WORDS: u32 = 1 << 20;
 /// Bytes from which prose is cut.
 const PROSE_BYTES: usize = 64 << 20;
@@ -98,7 +98,7 @@ impl Default for Text {
 }
 
 impl Text {
-    /// Text of a million different words, the n-th of which is as frequent as 1/n (Zipf's law).
+    /// Text of a million different words. The frequency of the n-th word is proportional to 1/n (Zipf's law).
     pub fn prose() -> Self {
         let mut random = Random(0x7072_6f73);
         Self::of(PROSE_BYTES, &mut random, |words, random| {
@@ -144,7 +144,7 @@ impl Text {
     }
 }
 
-/// The word with this rank, from 1 on: frequent words are shorter.
+/// Appends the word with this rank. Ranks begin at 1, and frequent words are shorter.
 pub fn push_word(to: &mut String, rank: u32) {
     let mut rest = rank;
     while rest > 0 {

@@ -1,4 +1,4 @@
-//! Appending: within the process, over the pipe, in bulk, synced.
+//! Appends: within the process, over the pipe, many at a time, and synced.
 
 use super::{call, size};
 use crate::Bench;
@@ -44,7 +44,7 @@ fn params() -> String {
     format!("{{\"message\":{}}}", message())
 }
 
-/// About the size of its line in the file.
+/// A line that has about the size of such a message's line in the file.
 fn line() -> Vec<u8> {
     let line = format!(
         "{{\"type\":\"message\",\"id\":\"01234567\",\"parentId\":\"01234567\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{}}}\n",
@@ -62,7 +62,7 @@ pub fn append(bench: &Bench, table: &mut Table) -> Result<()> {
     synced(bench, table)
 }
 
-/// From a message to its line in the file and its entry in the tree, without JSON-RPC, as pi's
+/// The time until a message is a line in the file and an entry in the tree, without JSON-RPC. In the same way, pi's
 /// `appendMessage` is measured without its RPC mode. Each measurement has its own process.
 fn within(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     let session = bench.library.session(Shape::Conversation, n)?;
@@ -111,7 +111,7 @@ fn within(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     Ok(())
 }
 
-/// In a process that has done nothing else.
+/// Appends in a process that has done nothing else.
 fn own_appends(path: &Path) -> Result<(f64, f64)> {
     let ran = Command::new(std::env::current_exe()?)
         .arg("append")
@@ -230,7 +230,7 @@ fn synced(bench: &Bench, table: &mut Table) -> Result<()> {
         daemon.open(&world.copy(&session)?)?;
         let (params, line) = (params(), line());
         let beside = world.project().join("bare");
-        // In turns, so that both find the disk in the same state.
+        // Both are measured in turns, so that they find the disk in the same state.
         let (mut our_times, mut bare_times) = (Vec::new(), Vec::new());
         for _ in 0..SYNCED / 10 {
             for _ in 0..10 {

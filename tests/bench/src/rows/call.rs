@@ -1,4 +1,4 @@
-//! Starting, and calls that do nothing.
+//! The start of the program, and calls that do nothing.
 
 use crate::Bench;
 use crate::daemon::{self, Daemon, StartOptions};
@@ -14,7 +14,7 @@ const SPAWNS: usize = 15;
 pub const CALLS: usize = 3_000;
 const PIPELINED: u64 = 300_000;
 
-/// From the start of the process to its first answer: to a plain call, and to `initialize`.
+/// The time from the start of the process until its first answer, to a plain call and to `initialize`.
 pub fn start(bench: &Bench, table: &mut Table) -> Result<()> {
     let (mut plain, mut greeted) = (Vec::new(), Vec::new());
     let (mut limit, mut pi, mut memory) = (Vec::new(), Outcome::default(), 0f64);
@@ -49,7 +49,7 @@ pub fn start(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The program itself: `pi --mode rpc`.
+/// Starts the program of pi itself: `pi --mode rpc`.
 fn start_pi(bench: &Bench, world: &World, outcome: &mut Outcome) -> Result<()> {
     let Some(install) = &bench.pi else {
         outcome.is_missing = true;
@@ -153,7 +153,7 @@ pub fn pipelined(
     Ok(count as f64 / took)
 }
 
-/// Calls per second with this many unanswered at any time.
+/// Calls per second, while `window` calls are always unanswered.
 pub fn in_flight(daemon: &mut Daemon, window: u64, count: u64, params: &str) -> Result<f64> {
     let began = Instant::now();
     for _ in 0..window {

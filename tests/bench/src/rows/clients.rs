@@ -1,4 +1,5 @@
-//! Many clients of one shared daemon: the appends of one reach a hundred others, and the memory of idle ones.
+//! Many clients of one shared daemon: how fast the appends of one client reach a hundred others, and how much memory
+//! idle clients take.
 
 use crate::Bench;
 use crate::daemon::StartOptions;
@@ -58,9 +59,9 @@ pub fn clients(bench: &Bench, table: &mut Table) -> Result<()> {
 
 /// The result of listening.
 struct Heard {
-    /// The time from each request to each listener that has read of it, in seconds.
+    /// The times from each request until each listener has read the notification, in seconds.
     delays: Vec<f64>,
-    /// Processor seconds of the daemon in a second.
+    /// The processor time of the daemon per second, in seconds.
     processor: f64,
 }
 
@@ -73,7 +74,7 @@ fn hear(bench: &Bench) -> Result<Heard> {
     let mut streams = vec![writer.stream.try_clone()?];
     for _ in 0..LISTENERS {
         let mut listener = shared.connect(Waiting::Blocked)?;
-        // With the response everything that the daemon has sent so far is read.
+        // When the response is read, everything that the daemon has sent so far is read too.
         listener.timed("open_session", "{\"sessionId\":\"heard\"}")?;
         streams.push(listener.stream.try_clone()?);
     }
@@ -120,7 +121,8 @@ fn send(mut stream: UnixStream, times: &Sender<Instant>) -> Result<()> {
     Ok(())
 }
 
-/// Reads until each client has heard of all appends, the sender too: their numbers, with the times.
+/// Reads until each client, also the sender, has a notification of all appends. Returns the numbers of the appends with
+/// the times.
 fn listen(streams: &[UnixStream]) -> Result<Vec<(usize, Instant)>> {
     let expected = streams.len() * APPENDS;
     let mut arrivals = Vec::with_capacity(expected);
@@ -163,7 +165,7 @@ fn idle_memory(bench: &Bench) -> Result<f64> {
         client.timed("initialize", "{\"protocolVersion\":1}")?;
         Ok(client)
     };
-    // The first one makes what all of them share.
+    // The first connection makes what all connections share.
     let _first = greeted()?;
     let before = shared.memory();
     let clients: Result<Vec<SocketClient>> = (0..IDLE).map(|_| greeted()).collect();

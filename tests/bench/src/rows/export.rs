@@ -11,7 +11,7 @@ use serde_json::json;
 use std::fs;
 use treelined_bench::library::Shape;
 
-/// The most seconds for a page, and the most of its size as a part of the session's.
+/// The most seconds for a page, and the largest size of the page as a share of the size of the session.
 const SECONDS: f64 = 2.0;
 const SIZE: f64 = 0.4;
 

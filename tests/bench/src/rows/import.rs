@@ -1,4 +1,5 @@
-//! `import_sessions` of what Claude Code has written in a year: all of it, and again with nothing new.
+//! `import_sessions` of the conversations that Claude Code writes in a year: a first import, and one that finds nothing
+//! new.
 
 use crate::Bench;
 use crate::daemon::Daemon;

@@ -34,10 +34,10 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
 /// The times of one directory, in seconds: one element per round.
 #[derive(Default)]
 struct ListTimes {
-    /// In a home that has no caches.
+    /// The times in a home without caches.
     first: Vec<f64>,
     again: Vec<f64>,
-    /// In a process that has just started, with the caches of the one before.
+    /// The times in a process that has just started, with the caches of the previous process.
     restarted: Vec<f64>,
     scan: Vec<f64>,
     stat: Vec<f64>,
@@ -83,7 +83,7 @@ impl ListTimes {
             ensure!(*messages == total, "pi counts {messages}");
             answer["seconds"].as_f64().context("no seconds")
         })?;
-        // Its counts of messages are not exact.
+        // The numbers of messages that oh-my-pi counts are not exact.
         self.oh_my_pi.measure(bench.oh_my_pi.as_ref(), |pi| {
             let answer = pi.ask(&request)?;
             let listed = &answer["sessions"];

@@ -22,7 +22,7 @@ use anyhow::Result;
 
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
-/// In the order of the table.
+/// The groups in the order of the table.
 pub const GROUPS: [(&str, Group); 17] = [
     ("start", call::start),
     ("call", call::round_trip),

@@ -53,7 +53,7 @@ fn context(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
     Ok(())
 }
 
-/// The worst case for all programs: each answer covers the whole chain.
+/// This is the worst case for all programs, since each answer covers the whole chain.
 fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     let chain = bench.library.session(Shape::Chain, n)?;
     let (first, last) = (entry_id(1), entry_id(n - 1));
@@ -67,7 +67,7 @@ fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
         path.push(repeated(&mut daemon, "get_path", "{}")?);
         answer = daemon.response().len();
         pipe.push(machine::through_a_pipe(answer)?);
-        // A navigation whose preparation has few entries: the target is just above the leaf.
+        // The preparation of this navigation has few entries, since the target is just above the leaf.
         let near = json!({ "targetId": entry_id(n - 4), "dryRun": true }).to_string();
         ancestor.push(repeated(&mut daemon, "navigate_tree", &near)?);
         let to = |target: &str| json!({ "targetId": target }).to_string();
@@ -130,7 +130,7 @@ fn on_a_chain(bench: &Bench, table: &mut Table, n: u32) -> Result<()> {
     Ok(())
 }
 
-/// Everything, page by page; each page is requested when the previous one has come.
+/// All entries, page by page. Each page is requested after the previous page has arrived.
 fn entries(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result<()> {
     let (mut ours, mut pi, mut memory) = (Vec::new(), Outcome::default(), 0f64);
     let mut limit = Vec::new();
@@ -174,7 +174,7 @@ fn entries(bench: &Bench, table: &mut Table, talk: &Generated, n: u32) -> Result
     Ok(())
 }
 
-/// The cursor is at the end of the answer, which is too large to be parsed for it.
+/// Finds the cursor at the end of the answer. The answer is too large to be parsed as a whole.
 fn next_cursor(response: &[u8]) -> Value {
     const NAME: &[u8] = b",\"nextCursor\":\"";
     let tail = response
@@ -190,7 +190,7 @@ fn next_cursor(response: &[u8]) -> Value {
     ))
 }
 
-/// The median of some calls after one that is not counted.
+/// The median of some calls. A first call is not counted.
 fn repeated(daemon: &mut Daemon, method: &str, params: &str) -> Result<f64> {
     daemon.timed(method, params)?;
     let times: Result<Vec<f64>> = (0..5).map(|_| daemon.timed(method, params)).collect();

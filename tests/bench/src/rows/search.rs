@@ -21,9 +21,9 @@ const COMMON: &str = r#"{"query":"error file"}"#;
 const SESSION: &str = r#"{"type":"session","version":3,"id":"needle","timestamp":"2026-01-02T00:00:00.000Z","cwd":"/bench"}
 {"type":"message","id":"n1","parentId":null,"timestamp":"2026-01-02T00:00:00.000Z","message":{"role":"user","content":"where is findMeHere42"}}
 "#;
-/// How long the index may take.
+/// The time that making the index may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
-/// The time between two questions whether the index is made, at most.
+/// The longest time between two checks whether the index is complete.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const WITH_INDEX: StartOptions = StartOptions {
@@ -90,7 +90,7 @@ pub(super) fn found_one(daemon: &mut Daemon) -> Result<f64> {
     Ok(time)
 }
 
-/// The time that `rg --json` takes, its output decoded; `None` without ripgrep.
+/// The time that `rg --json` takes, including decoding its output; `None` without ripgrep.
 fn by_ripgrep(folder: &Path) -> Result<Option<f64>> {
     let started = Instant::now();
     let mut rg = Command::new("rg");
@@ -112,7 +112,7 @@ fn by_ripgrep(folder: &Path) -> Result<Option<f64>> {
     Ok(Some(started.elapsed().as_secs_f64()))
 }
 
-/// Making the index, its size, and a search with it in a new process.
+/// Measures how the index is made, its size, and a search with it in a new process.
 fn indexed(bench: &Bench, table: &mut Table, world: &World, what: &str, bytes: u64) -> Result<()> {
     make_index(bench, table, world, what, bytes)?;
     let first = first_pages(bench, world, found_one)?;
@@ -144,7 +144,8 @@ pub(super) fn make_index(
     let started = Instant::now();
     daemon.timed("search", RARE)?;
     let scanned = loop {
-        // Each search scans the bytes that the index lacks on all cores, and so slows its making.
+        // Each search scans the bytes that are not in the index yet, on all cores. This slows down the making of the
+        // index, so the searches are rare.
         let pause = started.elapsed() / 16;
         std::thread::sleep(pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
         let scanned = scanned_bytes(&mut daemon)?;

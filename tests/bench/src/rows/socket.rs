@@ -1,6 +1,6 @@
 //! The round trip of a call over the socket of a shared daemon and through `treelined connect`, beside stdio.
 //!
-//! The rows of bare servers show how much of the difference the kernel makes.
+//! The rows of plain servers show how much of the difference comes from the kernel.
 
 use super::call::CALLS;
 use crate::daemon::{self, Daemon, StartOptions};
@@ -56,7 +56,7 @@ pub fn round_trip(bench: &Bench, table: &mut Table) -> Result<()> {
 }
 
 impl RoundTrips {
-    /// Measures each of them once, in turns.
+    /// Measures each kind of connection once.
     fn measure(&mut self, bench: &Bench) -> Result<()> {
         let world = World::new(bench)?;
         let mut own = Daemon::start_as(bench, &world, HOW)?;

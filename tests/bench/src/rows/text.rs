@@ -13,7 +13,7 @@ use treelined_pages::render::EntryContext;
 use treelined_pages::render::push_entry;
 use treelined_redact::Redactor;
 
-/// Bytes per second.
+/// The least speeds of the search for secrets and of the blocks, in bytes per second.
 const REDACT: f64 = 500e6;
 const RENDER: f64 = 200e6;
 /// The most bytes of the blocks of an entry.

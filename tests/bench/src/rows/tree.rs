@@ -112,7 +112,7 @@ struct Call<'a> {
     pi: Option<&'static str>,
 }
 
-/// Times in seconds, in a process that has just opened the session. The first call is shown apart, since users
+/// Times in seconds, in a process that has just opened the session. The first call has its own column, since users
 /// seldom wait for it.
 #[derive(Default)]
 struct CallTimes {
@@ -121,7 +121,7 @@ struct CallTimes {
     bytes: usize,
     memory: f64,
     pi: Outcome,
-    /// The same number of bytes through a pipe.
+    /// The times for sending the same number of bytes through a pipe.
     pipe: Vec<f64>,
 }
 
