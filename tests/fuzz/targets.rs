@@ -40,7 +40,7 @@ use treelined_service::stdio::FrameReader;
 use treelined_service::stdio::Outbox;
 use treelined_service::stdio::id_in_head;
 
-/// One line of a session file: a line that the scanner accepts is JSON.
+/// One line of a session file. A line that the scanner accepts must be JSON.
 pub(super) fn line(bytes: &[u8]) {
     let scanned = scan_line(bytes);
     let _first = scan_first(bytes, 0);
@@ -71,7 +71,7 @@ pub(super) fn line(bytes: &[u8]) {
     }
 }
 
-/// A whole file: opening, listing, repairing, migrating, appending and opening it again agree.
+/// A whole file. Opening, listing, repairing, migrating, appending and opening it again must agree.
 pub(super) fn file(bytes: &[u8], folder: &Path) {
     let path = folder.join("s.jsonl");
     fs::write(&path, bytes).expect("a temporary file");
@@ -183,7 +183,7 @@ fn read_all(opened: &OpenedLog) {
     }
 }
 
-/// Bytes of a client: every message that goes out is JSON, and nothing panics.
+/// Bytes of a client. Every message that the daemon sends must be JSON.
 pub(super) fn frame(bytes: &[u8], folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -253,7 +253,7 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
     text.contains(&b'\\') || text.windows(word.len()).any(|part| part == word)
 }
 
-/// Names from outside: none leads out of the session directory.
+/// Names from clients. None of them may lead out of the session directory.
 pub(super) fn path(bytes: &[u8], folder: &Path) {
     let text = String::from_utf8_lossy(bytes);
     let root = folder.join("sessions");
@@ -275,7 +275,7 @@ pub(super) fn path(bytes: &[u8], folder: &Path) {
     if is_valid(&text) {
         assert!(text.len() <= 128 && !text.contains(['/', '\\', '\0']) && !text.starts_with('.'));
     }
-    // Relative to an empty folder: nothing is there, or nothing that is a session file.
+    // In an empty folder, the name must lead to no session file.
     if let Ok(at) = Location::of_path(&folder.join(&*text))
         && at.path().starts_with(folder)
     {
@@ -283,7 +283,7 @@ pub(super) fn path(bytes: &[u8], folder: &Path) {
     }
 }
 
-/// Text for a terminal has no control characters, and JSON keeps its value.
+/// Text for a terminal must have no control characters, and JSON must keep its value.
 pub(super) fn sanitizer(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let shown = terminal::line(&text);
@@ -306,8 +306,8 @@ pub(super) fn sanitizer(bytes: &[u8]) {
     }
 }
 
-/// The source of another tool: every byte is in one piece or white space, and each record is one value, however the
-/// bytes arrive.
+/// The source of another tool. Every byte must be in one piece or be white space, and each record must be one value, in
+/// whatever blocks the bytes arrive.
 pub(super) fn records(bytes: &[u8]) {
     for layout in [Layout::Lines, Layout::Document] {
         let whole = pieces(layout, bytes, usize::MAX);
@@ -324,7 +324,8 @@ pub(super) fn records(bytes: &[u8]) {
     }
 }
 
-/// A source of one tool: each record is in an entry, kept only in the origin, or a repetition, and each entry is JSON.
+/// A source of one tool. Each record must be in an entry, or only in the origin, or be a repetition. Each entry must be
+/// JSON.
 pub(super) fn import(tool: &str, bytes: &[u8]) {
     for (layout, path) in [
         (Layout::Lines, "p/chats/s.jsonl"),
@@ -347,7 +348,7 @@ pub(super) fn import(tool: &str, bytes: &[u8]) {
     }
 }
 
-/// Place and length of each piece, and whether it is a record.
+/// The offset and the length of each piece, and whether it is a record.
 fn pieces(layout: Layout, bytes: &[u8], chunk: usize) -> Vec<(u64, u64, bool)> {
     let mut splitter = Splitter::new(layout);
     let mut pieces = Vec::new();

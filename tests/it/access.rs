@@ -10,7 +10,8 @@ use crate::harness::*;
 
 const TOKEN: &str = "ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R";
 
-/// A daemon with a socket that may read and one that may append, in the directory `work/in`.
+/// A daemon with two limited sockets for the directory `work/in`: clients of one may read, and clients of the other may
+/// append.
 struct Limited {
     shared: SharedDaemon,
 }
@@ -47,7 +48,7 @@ impl Limited {
         self.shared.home.cwd().join(name).display().to_string()
     }
 
-    /// A session in a directory with one message, made by a client that may do everything.
+    /// Makes a session with one message in a directory, by a client that may do everything.
     #[track_caller]
     fn session(&self, all: &mut Daemon, folder: &str, text: &str) -> String {
         let made = all.ok("create_session", json!({"cwd": self.directory(folder)}));
@@ -104,7 +105,7 @@ fn each_method_is_refused_or_served_by_its_right() {
         for row in table() {
             let name = row["name"].as_str().unwrap();
             let is_allowed = rights.contains(&row["right"].as_str().unwrap());
-            // Refused before its params are read.
+            // The request is refused before its params are read.
             let wrong = json!({"thereIsNoSuchMember": true, "protocolVersion": "one"});
             let error = client.err(name, wrong);
             let expected = match is_allowed {
@@ -123,7 +124,7 @@ fn each_method_is_refused_or_served_by_its_right() {
     }
 }
 
-/// A right that is too low would let a reader write.
+/// If the right of a method were too low, a reader could write.
 #[test]
 fn no_right_is_lower_than_what_its_method_does() {
     for row in table() {
@@ -195,7 +196,7 @@ fn sessions_of_other_directories_do_not_exist() {
     assert!(all.ok("get_tree", tree.clone()).to_string().contains(&fork));
     assert!(!client.ok("get_tree", tree).to_string().contains(&fork));
 
-    // The answer is that for a session that there is not.
+    // The answer is the same as for a session that does not exist.
     let none = "0198c1f0-5e00-7000-8000-00000000ffff";
     for (method, params) in [
         ("open_session", json!({})),
@@ -444,7 +445,7 @@ fn a_limited_client_is_asked_nothing() {
     client.initialize(json!({"protocolVersion": 1, "capabilities": {
         "answers": {"session_before_tree": {}}, "ui": ["confirm"]}}));
     client.ok("open_session", json!({"sessionId": id}));
-    // Neither waits for an answer.
+    // Neither of the two waits for an answer.
     all.ok("navigate_tree", json!({"sessionId": id, "targetId": "u1"}));
     all.err_kind(
         "ask_user",
@@ -487,7 +488,8 @@ fn the_sockets_are_private_shown_and_without_the_token_of_the_page() {
     assert!(text.contains("read: read in "), "{text}");
 }
 
-/// Started on the socket of an access, a daemon would do everything for its clients.
+/// If a daemon without limits listened on the socket of an access, it would do everything for the clients of this
+/// socket.
 #[test]
 fn a_daemon_for_everything_does_not_listen_on_the_socket_of_an_access() {
     let home = Home::new();

@@ -1,5 +1,5 @@
-//! Many branches grow in the background at once: 8 writers in two daemons, beside a program that takes no lock
-//! (session-file.md §4.9). No leaf moves, and the file opens where that program continues.
+//! Many branches grow in the background at the same time: 8 writers in two daemons, beside a program that takes no lock
+//! (session-file.md §4.9). No leaf moves, and the file opens at the entry at which that program continues.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn rounds() -> usize {
     if is_long_run() { 1_000 } else { 40 }
 }
 
-/// Where the file opens in a program that takes its last line for the leaf.
+/// The leaf in a program that takes the last line of the file for the leaf.
 fn last_line(path: &Path) -> Json {
     let bytes = std::fs::read(path).unwrap();
     let last = bytes.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();

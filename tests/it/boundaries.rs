@@ -12,9 +12,9 @@ const IMPURE: &str = r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|getra
 const SYSTEM: &str = r#"\b(std::os|rustix|libc|nix|close_fds|listenfd|winapi_util|tokio::signal|tokio::net::(unix|Unix\w+))(::|\b)|process_group\(|cfg\(.*(unix|windows|target_os)|"/(proc|dev/fd|dev/tty)"#;
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 80;
-/// Files that are tables may be longer, since a reader looks up single rows.
+/// Files that are tables. They may be longer, since a reader looks up single rows.
 const TABLES: &[&str] = &["src/wire/methods.rs"];
-/// Wings that are one module: their files are siblings of these modules.
+/// Modules of wings that are one module each. The files of such a wing are siblings of its module here.
 const INNER: &[&str] = &["importer", "schema"];
 
 /// The folders in which files still import each other in a circle. This list must only become shorter.
@@ -99,7 +99,7 @@ fn dependencies(manifest: &str) -> Names {
     names.map(str::to_owned).collect()
 }
 
-/// A module: its wing (`treelined` for the program), and its code without comments and tests.
+/// A module. It has its wing (`treelined` for the program), and its code without comments and tests.
 #[derive(Default)]
 struct Module {
     wing: String,
@@ -273,9 +273,9 @@ struct SourceFile {
     /// The number of names in the path of the file's wing.
     wing: usize,
     code: String,
-    /// All paths in the file, first the paths of its `use`s.
+    /// All paths in the file, first the paths in its `use` items.
     paths: Vec<String>,
-    /// The paths of the file's `use`s, by the names that they import.
+    /// The paths in the `use` items of the file, by the names that they import.
     brought: BTreeMap<String, String>,
 }
 

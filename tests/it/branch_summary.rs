@@ -38,8 +38,8 @@ fn unasked() -> Daemon {
     d
 }
 
-/// The newest entries, which the nearest compaction keeps, were once neither in its summary nor among the entries to
-/// summarize, so no summarizer read them. Now the preparation has them.
+/// The entries that the nearest compaction keeps were once neither in its summary nor among the entries to summarize,
+/// so no summarizer read them. Now the preparation has them.
 #[test]
 fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     let cases = [

@@ -24,7 +24,7 @@ fn large(home: &Home) -> PathBuf {
     path
 }
 
-/// All answers of a daemon about the session and the list.
+/// All answers of a daemon about the session and about the list of sessions.
 fn found(home: &Arc<Home>) -> Vec<Json> {
     let mut d = Daemon::quiet_in(home);
     let list = d.ok("list_sessions", json!({}))["sessions"].clone();

@@ -302,7 +302,7 @@ fn more_than_the_limit_is_refused_or_replaced_by_a_summary() {
     );
 }
 
-/// Thoughts and earlier turns that are left out once counted, so that a path that fits was summarized.
+/// Thoughts and earlier turns that are left out once counted, so that a path was summarized although it fits.
 #[test]
 fn what_is_left_out_makes_nobody_summarize() {
     let mut d = Daemon::quiet();

@@ -289,8 +289,8 @@ fn a_clock_before_1970_fails_no_call() {
     }
 }
 
-/// The mark of a session without a file once stayed in the file of marks for ever, and the family of an unknown session
-/// was "not open".
+/// The mark of a session without a file once stayed in the file of marks for ever. For an unknown session, `get_family`
+/// once answered that it is not open.
 #[test]
 fn a_session_in_memory_has_no_marks() {
     let home = Home::new();

@@ -266,7 +266,7 @@ fn a_deleted_session_is_moved_to_the_trash() {
     d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
 }
 
-/// The answers about a session, without the numbers of this opening.
+/// The answers about a session, without the numbers that differ for each opening.
 fn shown(d: &mut Daemon) -> Vec<Json> {
     let mut answers = vec![
         d.ok("get_entries", json!({}))["entries"].take(),
@@ -284,8 +284,8 @@ fn shown(d: &mut Daemon) -> Vec<Json> {
     answers
 }
 
-/// A build without support for teams reads the records that a machine with this support has written (fleet.md). It
-/// hides them, does not move the leaf, and reports no problem.
+/// A build without support for teams reads records that a machine with this support has written (fleet.md). The build
+/// hides the records, does not move the leaf, and reports no problem.
 #[test]
 fn records_of_a_deletion_in_a_log_say_nothing_about_the_conversation() {
     let home = Home::new();

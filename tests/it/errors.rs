@@ -247,9 +247,9 @@ fn navigation_errors() {
     });
 }
 
-/// A client requests 10 MB and reads nothing for a while, and the daemon may keep only 200 kB. Returns the daemon's
-/// refusal of a request, or `None` if the daemon has not read this request yet. The daemon accepts an answer to a
-/// question in the meantime.
+/// A client requests 10 MB and reads nothing for a while, and the daemon may keep only 200 kB. Meanwhile the daemon
+/// still accepts an answer to a question. Returns the error with which the daemon refuses a request, or `None` if the
+/// daemon has not read this request yet.
 fn overload(pause_ms: u64) -> Option<RpcError> {
     let mut d = Daemon::start_with(&["--max-queued-bytes", "200000"], &[]);
     d.ignore_bookkeeping();

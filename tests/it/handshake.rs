@@ -35,7 +35,7 @@ fn the_daemon_introduces_itself() {
     );
 }
 
-// Without an option no summary could once be written, although the outline needs neither a model nor a network.
+// Once no summary could be written without an option, although the outline needs neither a model nor a network.
 #[test]
 fn the_outline_is_the_summarizer_by_default() {
     let told = |args: &[&str]| {

@@ -95,7 +95,8 @@ fn an_answer_larger_than_the_client_reads_is_refused_before_it_is_built() {
     assert!(peak < 16 * MIB, "get_stats: {peak}");
 }
 
-/// A dry run and `prepare_compaction` once failed above the limit, although a question then has ids instead of entries.
+/// A dry run and `prepare_compaction` once failed above the limit. Now they return ids instead of entries, as a
+/// question does.
 #[test]
 fn preparations_over_the_limit_hold_ids() {
     let home = Home::new();

@@ -375,7 +375,7 @@ fn lines_written_after_the_daemon_has_ended_are_carried_over() {
     }
 }
 
-/// The same for other ends of the daemon: the client is gone, or it sends `shutdown`.
+/// Lines are also carried over after other ends of the daemon: the client is gone, or it sends `shutdown`.
 #[test]
 fn every_end_of_a_daemon_hands_replaced_files_over() {
     for (i, end) in ["output", "shutdown", "signal"].into_iter().enumerate() {
@@ -396,7 +396,7 @@ fn every_end_of_a_daemon_hands_replaced_files_over() {
     }
 }
 
-/// A late line does not bring a deleted session back.
+/// A line that is written after the deletion does not bring the session back.
 #[test]
 fn lines_written_after_the_session_was_deleted_create_no_file() {
     let (home, path, _) = placed(2, 5);

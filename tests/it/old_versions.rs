@@ -97,7 +97,7 @@ fn two_openings_derive_the_same_ids_for_version_1() {
     assert_eq!(d.ids(), first, "wherever the file lies");
 }
 
-/// Other programs derive the same ids by session-file.md §2.5. The ids below come from such a program.
+/// By session-file.md §2.5, other programs can compute the same ids. The ids below come from such a program.
 #[test]
 fn derived_ids_are_those_that_other_programs_derive() {
     let header = r#"{"type":"session","id":"s1","cwd":"/p"}"#;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::faults::{Shim, quiet};
 use crate::harness::*;
 
-/// A session file of about this many megabytes, which is slow to open.
+/// A session file of about `megabytes` MB, which is slow to open.
 fn large(home: &Home, megabytes: usize) -> std::path::PathBuf {
     let path = home.files().join("large.jsonl");
     let mut file = std::io::BufWriter::new(File::create(&path).unwrap());

@@ -83,7 +83,8 @@ fn a_hit_names_entry_field_place_and_branch() {
     );
 }
 
-/// An import writes the name below the leaf, and the leaf record after it. The name was once an abandoned branch.
+/// An import writes the name of the session below the leaf, and then the leaf record. The name was once shown as an
+/// abandoned branch.
 #[test]
 fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
     let home = Home::new();

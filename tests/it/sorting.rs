@@ -99,7 +99,8 @@ fn tags_are_in_the_file_and_move_nobody() {
     );
 }
 
-/// A tag does not migrate a file of version 1 or 2, and a session that is open for reading is not written.
+/// If a session file cannot be written, its tags are marks until it can be. Setting a tag does not migrate a file of
+/// version 1 or 2, and does not write to a session that is open for reading.
 #[test]
 fn tags_of_what_cannot_be_written_are_marks_until_it_can() {
     let (d, path) = two();
@@ -322,7 +323,8 @@ fn a_family_is_one_tree_of_sessions() {
     d.err_kind("fork_session", taken, "sessionExists");
 }
 
-/// A client that lost its connection sends its request again after its session has got more entries.
+/// A client that has lost its connection sends the same request for a fork again, after the source has got more
+/// entries.
 #[test]
 fn a_fork_that_is_made_is_answered_whatever_its_source_does_since() {
     let (mut d, _) = two();
@@ -381,7 +383,7 @@ fn a_named_fork_of_a_whole_tree_opens_at_its_leaf() {
     assert_eq!(opened["session"]["name"], "The fork");
 }
 
-/// A page once had a thousand rows, and each row may be as large as a message.
+/// A page once had a thousand rows. Since each row may be as large as a message, such a page was too large to send.
 #[test]
 fn a_page_of_a_family_fits_into_a_message() {
     let home = Home::new();

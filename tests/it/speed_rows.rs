@@ -96,7 +96,7 @@ fn rows_are_refused_once_what_they_depend_on_has_changed() {
     repository.commit();
     assert_eq!(repository.complaint(), None);
 
-    // A dependency, a comment in the profile, or faster operations do not make the rows old.
+    // The rows stay valid after a new dependency, a comment in the profile, or faster operations.
     let cargo = CARGO.replace("lto", "# Why.\nlto") + "\n[dependencies]\nanyhow = \"1\"\n";
     repository.put("Cargo.toml", &cargo);
     repository.put("tests/bench/counts.tsv", &COUNTS.replace("1000", "100"));

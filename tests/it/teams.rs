@@ -1,4 +1,4 @@
-//! The settings of a team, and what a program without an engine says of them. fleet.md.
+//! The settings of a team, and the errors about them in a program without an engine. fleet.md.
 
 use crate::config::{file, refused};
 use crate::harness::*;
@@ -27,7 +27,7 @@ fn a_database_of_the_team_needs_the_feature_postgres() {
     refused(wrong, &["team.url", "begins with postgres://"]);
 }
 
-/// The name of a section chose the engine, and called it the log.
+/// The name of a section once chose the engine, and called it the log.
 #[test]
 fn a_team_has_one_engine() {
     let home = Home::new();
@@ -59,7 +59,7 @@ fn a_team_has_one_engine() {
     }
     // A program without the engines refuses the option.
     if cfg!(all(feature = "nats", feature = "postgres")) {
-        // The option takes the place of an address, or of the engine.
+        // The option replaces an address in the settings, or the engine.
         let other = shown(&team("nats", nats), &["--log", "postgres://other/team"]);
         assert!(other.contains("engine = \"postgres\" # command line"));
         assert!(!other.contains("servers"), "{other}");
@@ -80,8 +80,8 @@ fn a_team_has_one_engine() {
     refused(&both, &["a team has one engine"]);
 }
 
-/// Without the feature `nats` the program said `unrecognized subcommand 'push'`, and a daemon with a log in its settings
-/// kept sessions in files only, with a warning.
+/// Without the feature `nats`, the program once answered `unrecognized subcommand 'push'`, and a daemon with a team in
+/// its settings kept sessions in files only, with a warning.
 #[test]
 fn what_needs_the_feature_nats_says_what_to_install() {
     let home = Home::new();

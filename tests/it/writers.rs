@@ -256,7 +256,8 @@ fn a_name_given_by_another_program_is_announced() {
     assert_eq!(announced["name"], "theirs");
 }
 
-/// Entries of others that came to stand in front of known ones were missed by a client that read on behind its last entry.
+/// Entries of others can get a position before entries that a client knows. A client that read from its last entry on
+/// once missed them.
 #[test]
 fn a_file_with_another_order_is_announced() {
     let (home, path) = shared();

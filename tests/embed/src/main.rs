@@ -1,4 +1,4 @@
-//! An agent that keeps its conversation as a tree: it tries one way, goes back, and tries another.
+//! An agent that keeps its conversation as a tree. It tries one way, goes back, and tries another way.
 
 use std::error::Error;
 use treelined_files::embed::{Durability, Sessions};

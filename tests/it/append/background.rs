@@ -268,7 +268,8 @@ fn the_conversation_ends_where_only_background_branches_go_on() {
     assert_eq!(rows.as_array().unwrap().len(), 1);
 }
 
-/// A write is cut off after each of its lines and inside each of them, as by a killed process or a full disk.
+/// A write is cut off after each of its lines and inside each line, as happens when a process is killed or a disk is
+/// full.
 #[test]
 fn a_write_that_was_cut_off_opens_where_the_file_did() {
     let (mut d, path) = begun();
@@ -285,7 +286,7 @@ fn a_write_that_was_cut_off_opens_where_the_file_did() {
     );
     let whole = fs::read(&path).unwrap();
     drop(d);
-    // The cuts are after each line, inside its line break, and in its middle.
+    // The cuts are after each line, just before its line break, and in its middle.
     let breaks = (before..whole.len()).filter(|at| whole[*at] == b'\n');
     let ends = breaks.flat_map(|at| [at - 60, at - 1, at, at + 1]);
     for end in [before, before + 20].into_iter().chain(ends) {

@@ -1,4 +1,4 @@
-//! The bytes of a client's message or entry are stored unchanged.
+//! The bytes of the message or the entry that a client sends are stored unchanged.
 
 use super::*;
 

@@ -34,8 +34,8 @@ fn a_message_is_a_child_of_the_leaf() {
     assert_eq!(d.entry(&id), lines[1], "delivered as stored");
 }
 
-/// A compaction may keep from an entry on its own path. One that named another entry was once stored without an error,
-/// and kept nothing.
+/// `firstKeptEntryId` of a compaction must be an entry on its own path. A compaction that named another entry was once
+/// stored without an error, and kept nothing.
 #[test]
 fn a_compaction_keeps_only_entries_on_its_path() {
     let (mut d, path) = begun();

@@ -47,7 +47,7 @@ fn an_expected_leaf_is_checked() {
     assert_eq!(d.path_ids(None), ["u3"]);
 }
 
-/// A guard that recorded each turn once made the writes of careful clients fail.
+/// A guard that recorded each turn once made the writes of clients with `expectedLeafId` fail.
 #[test]
 fn bookkeeping_does_not_change_the_expected_leaf() {
     let (mut d, _) = begun();
@@ -71,7 +71,8 @@ fn bookkeeping_does_not_change_the_expected_leaf() {
     assert_eq!(d.leaf(), "u2");
 }
 
-/// After a label or its own state entry, the daemon once forgot what others had appended below its step.
+/// After it had appended a label or a state entry, the daemon once did not notice the entries that others had appended
+/// below its step.
 #[test]
 fn own_bookkeeping_does_not_hide_the_steps_of_others() {
     let (mut d, path) = begun();

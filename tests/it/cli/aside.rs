@@ -80,7 +80,7 @@ fn a_side_question_may_wait_for_a_client() {
     assert_eq!(context(&home), before);
 }
 
-/// The candidate at the leaf was once copied again together with the question below it.
+/// When a question below the leaf was kept, the candidate at the leaf was once copied again too.
 #[test]
 fn a_question_below_a_chosen_candidate_is_kept_without_it() {
     let home = Home::new();

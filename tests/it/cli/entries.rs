@@ -1,4 +1,4 @@
-//! How a person names an entry, in all commands that take one.
+//! The ways in which a person can name an entry, in all commands that take one.
 
 use super::*;
 
@@ -29,7 +29,7 @@ pub(super) fn tour(home: &Home) -> PathBuf {
     .store(home, "x_tour0001.jsonl")
 }
 
-/// Four commands of the shell once knew an entry only by its whole id.
+/// Four commands once found an entry only by its complete id.
 #[test]
 fn every_command_finds_an_entry_by_id_label_and_beginning() {
     let home = Home::new();

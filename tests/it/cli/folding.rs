@@ -54,7 +54,7 @@ fn a_branch_that_was_left_is_one_line() {
     assert_eq!(json.lines().count(), 6, "a script gets all rows");
 }
 
-/// Guides once took half of the screen, and the text had only the rest.
+/// The lines that draw the tree once took half of the screen, and the text had only the rest.
 #[test]
 fn a_tree_of_5000_entries_leaves_the_screen_to_the_text() {
     let home = Home::new();

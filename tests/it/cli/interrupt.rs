@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn an_interrupted_command_ends_with_130() {
     let home = Home::new();
-    // The command waits for its params once it runs.
+    // While it runs, the command waits for its params.
     let mut child = home
         .command(&["call", "list_sessions", "-"], &[])
         .spawn()

@@ -1,4 +1,4 @@
-//! A session directory that is named and does not exist.
+//! A session directory that the user names but that does not exist.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How a person names a session, in all commands that take one.
+//! The ways in which a person can name a session, in all commands that take one.
 
 use super::*;
 

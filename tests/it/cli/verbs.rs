@@ -309,7 +309,7 @@ fn a_removed_session_is_in_the_trash_until_it_is_purged() {
     assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
 }
 
-/// To delete old sessions a user once had to name each of them, or empty the trash.
+/// To remove old sessions, a user once had to name each of them or to empty the whole trash.
 #[test]
 fn purge_removes_what_was_deleted_long_ago() {
     let home = home_with_tour();

@@ -125,7 +125,7 @@ fn idle_connections_take_little_memory_and_leave_nothing() {
     let mut keeper = shared.client("keeper", json!({}));
     let id = keeper.create();
     keeper.user("u1", "x");
-    // The first connections make what all connections share.
+    // The first connections create the objects that all connections share.
     drop(connect_all(&shared, &id, 10));
     let few = || {
         threads_and_descriptors(&shared)

@@ -103,7 +103,7 @@ fn an_edit_must_name_a_message_of_its_own_context() {
         ("b0", "b0"),
         // The compaction does not keep this entry.
         ("u1", "u4"),
-        // These entries are on another branch, or below the compaction.
+        // These two entries are on another branch and below the compaction.
         ("u9", "u4"),
         ("u4", "u3"),
     ] {

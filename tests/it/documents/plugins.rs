@@ -13,9 +13,9 @@ const PLUGINS: [(&str, &[&str]); 4] = [
     ("terminal", &["clients/tui/src"]),
 ];
 
-/// The rows, each with some words. The sources of every plugin that has the feature must contain one of the words, and
-/// the sources of the others none. A row without words has a feature that no word in a source shows; the plugins' own
-/// tests check it.
+/// The rows, each with some words. The sources of a plugin that has the feature must contain one of the words. The
+/// sources of a plugin that does not have it must contain none. A row without words is a feature that no word in a
+/// source shows, and the tests of the plugins check it.
 const ROWS: [(&str, &[&str]); 39] = [
     (
         "one setting shares a daemon",
@@ -132,8 +132,8 @@ fn rows() -> Vec<(String, Vec<String>)> {
     rows.skip(1).collect()
 }
 
-/// The checklist once said that the terminal client cannot fork, compact, copy, import, export and restore, months
-/// after it could.
+/// The checklist once said that the terminal client cannot fork, compact, copy, import, export and restore, although it
+/// could.
 #[test]
 fn the_checklist_of_plugins_is_what_their_sources_have() {
     let sources = PLUGINS.map(|(_, folders)| {

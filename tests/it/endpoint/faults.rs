@@ -52,7 +52,7 @@ fn a_folder_of_another_user_is_refused() {
         &home,
         &["belongs to another user", "65534", "XDG_RUNTIME_DIR"],
     );
-    // After `su` the variable may still name the folder of the user before.
+    // After `su` the variable may still name the folder of the previous user.
     fs::remove_dir(&folder).unwrap();
     chown(home.runtime_dir(), Some(65534), None).unwrap();
     no_start(&home, &["belongs to another user"]);
@@ -69,8 +69,8 @@ fn a_folder_that_others_can_write_is_refused() {
     no_start(&home, &["can be written by others", "chmod go-w"]);
 }
 
-/// The side that connects once checked only the folder and the owner of a socket. A user who may write to the parent
-/// folder can replace the folder.
+/// A client that connects once checked only the folder and the owner of a socket. But a user who may write to the
+/// parent folder can replace the folder.
 #[test]
 fn a_socket_that_others_can_write_is_refused() {
     let home = Home::new();
@@ -238,7 +238,7 @@ fn a_listener_that_never_answers_is_reported() {
     let own = format!("process {}", std::process::id());
     let output = home.run(&["connect", "--start"], &[], introduction());
     fails(&output, 1, &["does not answer", &own, "kill -9"]);
-    // If more connections wait than the socket queues, even connecting would wait.
+    // If more connections waited than fit into the queue of the socket, a new connection would wait too.
     rustix::net::listen(&listener, 0).unwrap();
     let mut waiting = Vec::new();
     loop {

@@ -63,7 +63,8 @@ fn parent_and_session(pid: &str) -> (String, String) {
     (fields[1].to_owned(), fields[3].to_owned())
 }
 
-/// A child that outlived the daemon would hold the lock, and no other daemon could start.
+/// A child that inherited the descriptor of the lock and outlived the daemon would hold the lock, and no other daemon
+/// could start.
 #[test]
 fn programs_that_the_daemon_runs_inherit_no_descriptor() {
     let background = Background::start();

@@ -1,4 +1,4 @@
-//! Reviews of exports before they are written.
+//! Reviews of the replaced and suspicious texts in an export before it is written.
 
 use super::*;
 

@@ -186,8 +186,8 @@ fn a_subtree_without_labels_opens_at_the_leaf_of_the_source() {
     assert_eq!(other.leaf(), "u2");
 }
 
-/// The labels were once at the end of the file, or a state entry without a record was. If the leaf was not below the
-/// newest step, the copy then opened with a false `leafBesideNewest`.
+/// A copy once ended with the labels, or with a state entry without a record. If the leaf was not below the newest
+/// step, the copy then opened with a false `leafBesideNewest`.
 #[test]
 fn a_subtree_does_not_open_beside_its_newest_step() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! The answers of extensions to before events, and the default answers if they cannot answer.
+//! The answers of extensions to before events, and the answers that count if an extension cannot answer.
 
 use super::*;
 
@@ -245,7 +245,7 @@ fn an_extension_gets_no_more_time_than_the_caller_gave() {
     let times = given(&heard);
     assert!(times.len() == 1 && times[0] <= 5000, "{times:?}");
 
-    // If the caller gives no time limit, the daemon's limit counts.
+    // If the caller gives no time limit, the limit of the daemon counts.
     let id = d.send("navigate_tree", json!({"targetId": "a1"}));
     eventually("it has more time", || {
         given(&heard).get(1).is_some_and(|time| *time > 50_000)

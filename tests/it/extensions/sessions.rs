@@ -140,7 +140,7 @@ fn an_extension_that_opens_a_session_itself_keeps_it_open() {
     assert_eq!(count(&heard, "session_closed", &session), 0);
 }
 
-/// A turn of an extension would keep the session open for other clients than its owner.
+/// The turn of an extension must not keep a session open after the last other client has closed it.
 #[test]
 fn the_turn_of_an_extension_ends_with_the_last_close() {
     let home = Home::new();

@@ -28,7 +28,7 @@ fn a_mark_that_finds_the_disk_full_changes_nothing() {
     let ballast = home.sessions().join("ballast");
     fs::write(&ballast, vec![0; 512 << 10]).ok();
     let path = home.sessions().join(".marks.jsonl");
-    // The last page of the file still has space for some lines.
+    // The last page of the file on the full disk still has space for some lines.
     let mut is_archived = false;
     let (before, error) = loop {
         let before = fs::read(&path).unwrap();

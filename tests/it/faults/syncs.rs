@@ -16,7 +16,7 @@ fn with_always_a_failed_sync_is_reported_and_the_entry_stays() {
     assert_eq!(error.data["retryable"], false);
     shim.is_done();
     assert_eq!(d.leaf(), "u2", "it is in the file, and so it is indexed");
-    // A retry returns the durability of its entry, which no later sync changes. A later entry is durable again.
+    // A retry returns the durability that its entry got, and no later sync changes it. A later entry is durable again.
     d.err_kind("append_message", params.clone(), "durabilityUnknown");
     assert_eq!(d.user("u3", "y")["durability"], "always");
     d.err_kind("append_message", params, "durabilityUnknown");

@@ -25,7 +25,7 @@ pub(super) const BOOKKEEPING: [&str; 7] = [
 /// Definitions whose values come from session files. They are not checked, since a session file may hold anything.
 const STORED: [&str; 3] = ["Entry", "Message", "ContentBlock"];
 
-/// The number of items of an array that are checked. The same code of the daemon makes the other items.
+/// The number of items of an array that are checked. The other items are made by the same code of the daemon.
 const ITEMS: usize = 20;
 
 /// The documents that the daemon publishes (`schema/`).
@@ -204,7 +204,7 @@ fn has_type(name: &str, value: &Json) -> bool {
     }
 }
 
-/// The number of each session's last notification.
+/// For each session, the number of its last notification.
 #[derive(Default)]
 pub(super) struct Sequence(HashMap<String, u64>);
 

@@ -370,7 +370,7 @@ impl Daemon {
         }
     }
 
-    /// Allows output on stderr. It is for tests in which the daemon has a reason to warn.
+    /// Allows output on stderr, for tests in which the daemon has a reason to warn.
     pub(crate) fn allow_stderr(&mut self) {
         self.stderr_is_allowed = true;
     }

@@ -218,7 +218,7 @@ pub(crate) fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Jso
 /// the requirement is `required`.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
-    /// Root, to mount a small disk; a C compiler; large file systems, and several of them.
+    /// Root, to mount a small disk; a C compiler; several file systems, some of them large.
     Faults,
     /// pi, which `tests/interchange/install` installs.
     Interchange,

@@ -44,7 +44,7 @@ fn only_a_session_that_an_import_has_made_is_imported_again() {
     home.run(&["import", "--again", id], &[], "").clean();
 }
 
-/// People know the id that their tool shows, but once no session was found by this id.
+/// People know the id that their tool shows, but a session could once not be found by this id.
 #[test]
 fn the_id_of_a_tool_names_its_session() {
     let home = Home::new();

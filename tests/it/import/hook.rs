@@ -29,7 +29,7 @@ fn said(home: &Home, session: &str) -> String {
     said.to_string()
 }
 
-/// Runs a hook like an agent does. The agent only learns that the hook succeeded.
+/// Runs a hook as an agent does. The agent only gets the exit code, which says that the hook succeeded.
 fn hook(home: &Home, args: &[&str], input: &str) {
     let args = [&["import", "--hook"], args].concat();
     let output = home.run(&args, &[("HOME", home.files().to_str().unwrap())], input);
@@ -68,7 +68,7 @@ fn log(home: &Home) -> Vec<String> {
         .collect()
 }
 
-/// The answer was once imported at the earliest a second after the turn, or never without a watch.
+/// The answer was once imported a second after the turn or later, and without a watch it was never imported.
 #[test]
 fn a_hook_brings_the_turn_that_has_ended() {
     let home = Home::in_memory();

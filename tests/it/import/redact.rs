@@ -94,7 +94,7 @@ fn an_import_replaces_secrets_and_keeps_no_source() {
 }
 
 /// A later import must also replace the secrets. Otherwise it would write the secrets of each new turn, and the old
-/// ones again.
+/// secrets again.
 #[test]
 fn it_holds_for_later_imports_until_it_is_taken_back() {
     let home = Home::new();

@@ -206,8 +206,8 @@ fn usage_counts_once() {
     );
 }
 
-/// For one tool: its name, the calls in its source (one that reads a file, if the tool has such a call, and one that
-/// changes a file), and a function that writes the source.
+/// For one tool: its name, the calls in its source, and a function that writes the source. One call changes a file. If
+/// the tool has such a call, another one reads a file.
 type Calls = (&'static str, Vec<&'static str>, fn(&Home));
 
 /// The rows of the calls show the paths, and a compaction lists the files.

@@ -127,7 +127,7 @@ impl Turns {
         self.both
             .live
             .ok("close_session", json!({"sessionId": session}));
-        // A fork that holds only labels is empty and has no file yet.
+        // A fork with labels only is empty and has no file yet.
         if !path.is_file() {
             return Vec::new();
         }

@@ -319,7 +319,7 @@ fn changes_by_pi(b: &mut Both, m: &Manager, named: Named) {
     let u2 = step(b, m, "appendMessage", json!([user("two")]));
     step(b, m, "appendCompaction", json!(["sum2", null, 11]));
     step(b, m, "appendMessage", json!([assistant("A3")]));
-    // When pi restarts it forgets its own moves, but not the entries that it has appended after them.
+    // When pi restarts, its own moves are lost, but the entries that it has appended after them are not.
     step(b, m, "branch", json!([a1]));
     step(b, m, "appendMessage", json!([user("a branch")]));
     step(

@@ -126,7 +126,7 @@ fn a_stream_cut_at_any_byte_is_a_failure_or_the_whole_text() {
         for with_length in [true, false] {
             let response = stream_response(&events, with_length);
             let length = response.len();
-            // The last of the cuts is after the end, so it cuts nothing.
+            // The last cut is after the end of the response, so it removes nothing.
             let server = Server::start(move |number, stream| {
                 let _ = stream.write_all(&response[..(number * stride).min(length)]);
             });

@@ -29,7 +29,7 @@ fn configured(api: &str, port: u16, more: &str) -> String {
     timed(api, port, (60_000, 60_000), more)
 }
 
-/// The same with these idle and total timeouts in milliseconds.
+/// Like `configured`, with these idle and total timeouts in milliseconds.
 fn timed(api: &str, port: u16, (idle, total): (u64, u64), more: &str) -> String {
     let base = match api {
         "openai" => "/v1",

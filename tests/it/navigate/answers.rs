@@ -117,7 +117,7 @@ fn a_requested_summary_that_no_client_gives_needs_a_summarizer() {
     assert_eq!(lines(&d).len(), 7);
 }
 
-/// The usage of a client's summary was once refused, so its cost was not counted.
+/// The `usage` of a client's summary was once refused, so the cost of the summary was not counted.
 #[test]
 fn a_clients_summary_carries_its_usage() {
     let mut d = asked();

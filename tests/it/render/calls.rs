@@ -19,7 +19,7 @@ fn a_call_has_its_result_from_the_path_below() {
         .message("a1", "u1", called(calls))
         .message("r1", "a1", tool_result("l", "bash", "out", true))
         .label("l1", "r1", "r1", json!("x"))
-        // An agent makes another call before the first result is there.
+        // The agent makes another call before it has the first result.
         .message(
             "a2",
             "l1",

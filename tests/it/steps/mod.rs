@@ -1,8 +1,8 @@
 //! Steps of the conversation and bookkeeping (semantics.md, "The terms"; session-file.md §4.2, §4.3).
 //!
-//! A plugin's state entry once counted as a step. So a guard that recorded each turn made `expectedLeafId` fail, and a
-//! client that saved its state while it was asked made the move fail. Branches were named after state entries, and the
-//! state entry of a stale process made the newest turns look abandoned.
+//! A state entry of a plugin once counted as a step. So `expectedLeafId` failed after a guard had recorded a turn, and
+//! a move failed if a client saved its state while it was asked. Branches were named after state entries. After a state
+//! entry of a stale process, the newest turns looked abandoned.
 
 mod writers;
 
@@ -290,8 +290,8 @@ fn a_stale_writers_bookkeeping_is_reported() {
     opens_silently(d, &path, "a2");
 }
 
-/// After a daemon had written a label at the newest step, its last line was once a record of the stale position, or of
-/// the newest step before the stale entry. Both prevented the diagnostic.
+/// After a daemon had written a label at the newest step, the last line of the file was once a record. The record named
+/// the stale position, or the newest step before the stale entry. In both cases the diagnostic was missing.
 #[test]
 fn a_kept_place_does_not_silence_the_report() {
     for is_stale_first in [true, false] {

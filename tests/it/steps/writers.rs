@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 
-/// One act of a client.
+/// One operation of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Nothing,
@@ -160,7 +160,7 @@ impl Client {
     }
 }
 
-/// Writes like a stale program: it has read the file long ago, and continues at `a1`.
+/// Writes like a stale program, which has read the file long ago and continues at `a1`.
 fn write_stale(act: Act, path: &Path) {
     match act {
         Act::Step => foreign_append(

@@ -203,7 +203,8 @@ fn each_request_sees_the_effects_of_earlier_ones() {
     }
 }
 
-/// For every block, the buffer was once searched from its beginning, so that a large request took minutes.
+/// After each block that arrived, the whole buffer was once searched from its beginning, so that a large request took
+/// minutes.
 #[test]
 fn a_request_line_of_8_mb_is_read_in_linear_time() {
     let took = |bytes: usize| {

@@ -1,5 +1,5 @@
-//! The connection below the methods: framing, ids, malformed requests, limits, order, backpressure, and the end of the
-//! daemon. protocol.md §1.
+//! The connection, independent of the methods: framing, ids, malformed requests, limits, order, clients that do not
+//! read, and the end of the daemon. protocol.md §1.
 
 mod backpressure;
 mod content_length;

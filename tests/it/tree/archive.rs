@@ -211,7 +211,7 @@ fn the_leaf_leaves_a_branch_first() {
     d.ok("undo_navigation", json!({}));
     assert_eq!(d.leaf(), "a3");
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
-    // The whole conversation is archived, so the leaf is before the first entry.
+    // The whole conversation is archived here, so the leaf is the empty position.
     let archived = d.ok("archive_branch", json!({"entryId": "u1"}));
     assert_eq!(archived["newLeafId"], Json::Null);
     assert_eq!(tree_ids(&mut d, false), Vec::<String>::new());
@@ -560,7 +560,8 @@ fn hits_name_tips_that_are_shown() {
     );
 }
 
-/// A record about a record once archived the position that it names, and no call could bring this back.
+/// An archive record about another record once archived the position that the other record names, and no call could
+/// bring this back.
 #[test]
 fn an_archive_record_about_a_record_says_nothing() {
     let (mut d, path) = with_branches();

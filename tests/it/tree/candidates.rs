@@ -212,7 +212,7 @@ fn a_branch_has_the_group_that_its_first_entry_names() {
     );
 }
 
-/// Keeping a side question twice once copied it twice.
+/// A side question that was kept twice was once copied twice.
 #[test]
 fn a_branch_is_kept_once() {
     let mut d = begun();
@@ -252,7 +252,8 @@ fn a_branch_is_kept_once() {
         d.entry(grown["entryIds"][2].as_str().unwrap())["parentId"],
         "u8"
     );
-    // On another path the question is kept there. On its own path nothing is missing.
+    // If the leaf is on another path, the question is copied to that path. On its own path, nothing is missing and
+    // nothing is copied.
     d.set_leaf(Some("a1"));
     let there = d.ok("keep_branch", json!({"entryId": "q3"}));
     assert_ne!(there["entryIds"][0], copies[0]);

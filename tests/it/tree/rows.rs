@@ -224,7 +224,8 @@ fn deep_prefixes_are_cut_from_the_left_with_a_count() {
                 };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
                 let left_out: usize = digits.parse().unwrap();
-                // The mark takes the width of whole levels: one below 100 levels, two from 100 on.
+                // The mark has the width of one level if fewer than 100 levels are left out, and otherwise the width of
+                // two levels.
                 let mark = if left_out < 100 { 3 } else { 6 };
                 assert_eq!(
                     prefix.chars().count() - mark,

@@ -72,7 +72,7 @@ fn a_long_command_does_not_hide_its_result() {
     );
 }
 
-/// Rows of `Read` once had the whole path, and ended in `</system-reminder>`.
+/// Rows of calls of `Read` once had the whole path, and rows of results ended in `</system-reminder>`.
 #[test]
 fn rows_of_tools_say_what_a_person_would() {
     let calls = json!([

@@ -151,7 +151,7 @@ fn a_turn_whose_messages_cannot_be_written_goes_on() {
     );
 }
 
-/// A message of the turn was once appended below a question that was asked beside the turn's branch.
+/// A message of the turn was once appended below a side question, which is not on the branch of the turn.
 #[test]
 fn a_message_does_not_go_below_a_question_beside_the_branch() {
     let mut d = with_candidates();

@@ -95,7 +95,7 @@ fn base64_of_sha256(content: &str) -> String {
     text
 }
 
-/// With DNS rebinding the browser takes the loopback address for `evil.example`.
+/// With DNS rebinding, a browser believes that `evil.example` is at the loopback address.
 #[test]
 fn requests_that_name_another_host_or_come_from_another_page_learn_nothing() {
     let daemon = WebDaemon::that_refuses();

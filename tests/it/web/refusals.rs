@@ -44,7 +44,7 @@ fn every_client_without_the_token_gets_the_same_close_code() {
         ("deep", first(&"[".repeat(4000))),
     ] {
         let mut socket = WebSocket::open(daemon.port);
-        // The right token and a request come after the refusal, so they have no effect.
+        // The correct token and a request come after the refusal, so they have no effect.
         let bytes = [bytes, first(&right), first(&list)].concat();
         socket.stream.write_all(&bytes).unwrap();
         let mut answer = Vec::new();
