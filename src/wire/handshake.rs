@@ -44,7 +44,7 @@ pub struct InitializeParams {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessParams {
-    /// What the connection may do with sessions. Default: `read`.
+    /// The right of the connection on sessions. Default: `read`.
     pub may: Option<AccessRight>,
     /// Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.
     pub directories: Option<Vec<String>>,
@@ -52,7 +52,7 @@ pub struct AccessParams {
     pub redact: Option<bool>,
 }
 
-/// What a limited connection may do with sessions.
+/// A right of a limited connection on sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AccessRight {
@@ -173,7 +173,7 @@ pub struct InitializeResult {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantedAccess {
-    /// What the connection may do with sessions.
+    /// The right of the connection on sessions.
     pub may: AccessRight,
     /// The directories whose sessions exist for the connection, without links; left out for all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]

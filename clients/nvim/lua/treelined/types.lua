@@ -13,10 +13,10 @@
 --- A limit of what a connection may do (protocol.md §10.7). Unknown members are refused.
 ---@class treelined.AccessParams
 ---@field directories? string[] Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.
----@field may? treelined.AccessRight What the connection may do with sessions. Default: `read`.
+---@field may? treelined.AccessRight The right of the connection on sessions. Default: `read`.
 ---@field redact? boolean Whether secrets are replaced in all that the connection gets. Default: true.
 
---- What a limited connection may do with sessions.
+--- A right of a limited connection on sessions.
 ---@alias treelined.AccessRight 'read'|'append'
 
 --- A session of an agent that goes on from a place of a session.
@@ -1035,7 +1035,7 @@
 --- The limits of what a connection may do.
 ---@class treelined.GrantedAccess
 ---@field directories? string[] The directories whose sessions exist for the connection, without links; left out for all sessions.
----@field may treelined.AccessRight What the connection may do with sessions.
+---@field may treelined.AccessRight The right of the connection on sessions.
 ---@field redact boolean Whether secrets are replaced in all that the connection gets.
 
 --- A file made for an agent.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict, Union
 
 AccessRight = Literal["read", "append"]
-"""What a limited connection may do with sessions.
+"""A right of a limited connection on sessions.
 
 `read`: It may only read.
 `append`: It may read, add to sessions, move their leaf, and create sessions.
@@ -618,7 +618,7 @@ class AccessParams(TypedDict, total=False):
     """A limit of what a connection may do (protocol.md §10.7). Unknown members are refused."""
 
     may: AccessRight | None
-    """What the connection may do with sessions. Default: `read`."""
+    """The right of the connection on sessions. Default: `read`."""
     directories: list[str] | None
     """Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions."""
     redact: bool | None
@@ -2548,7 +2548,7 @@ class GivenSummary(_GivenSummary, total=False):
 
 class _GrantedAccess(TypedDict):
     may: AccessRight
-    """What the connection may do with sessions."""
+    """The right of the connection on sessions."""
     redact: bool
     """Whether secrets are replaced in all that the connection gets."""
 

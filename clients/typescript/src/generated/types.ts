@@ -3,7 +3,7 @@
 import type {OtherType} from '../entry.js';
 
 /**
- * What a limited connection may do with sessions.
+ * A right of a limited connection on sessions.
  *
  * `read`: It may only read.
  * `append`: It may read, add to sessions, move their leaf, and create sessions.
@@ -671,7 +671,7 @@ export interface AbortNavigationResult {
  */
 export interface AccessParams {
   /**
-   * What the connection may do with sessions. Default: `read`.
+   * The right of the connection on sessions. Default: `read`.
    */
   may?: AccessRight | null;
   /**
@@ -5336,7 +5336,7 @@ export interface UnreadUsage {
  */
 export interface GrantedAccess {
   /**
-   * What the connection may do with sessions.
+   * The right of the connection on sessions.
    */
   may: AccessRight;
   /**

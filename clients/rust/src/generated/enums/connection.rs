@@ -5,7 +5,7 @@
 use crate::json::string_enum;
 
 string_enum! {
-    /// What a limited connection may do with sessions.
+    /// A right of a limited connection on sessions.
     ///
     /// `read`: It may only read.
     /// `append`: It may read, add to sessions, move their leaf, and create sessions.

@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessParams {
-    /// What the connection may do with sessions. Default: `read`.
+    /// The right of the connection on sessions. Default: `read`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub may: Option<AccessRight>,
     /// Absolute directories: only the sessions in them or below exist for the connection. Default: all sessions.

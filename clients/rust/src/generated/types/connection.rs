@@ -20,7 +20,7 @@ pub struct DeclaredAnswer {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct GrantedAccess {
-    /// What the connection may do with sessions.
+    /// The right of the connection on sessions.
     pub may: AccessRight,
     /// The directories whose sessions exist for the connection, without links; left out for all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
