@@ -142,7 +142,7 @@ def test_a_response_that_python_cannot_parse_fails_only_its_call(client: Client)
     said: types.Message = {"role": "user", "content": "deeper"}
     entries: Any = [{"type": "message", "message": said}] * 2000
     client.append_entries(entries=entries)
-    with pytest.raises(TreelinedError, match=r"^get_tree: the answer cannot be read") as caught:
+    with pytest.raises(TreelinedError, match=r"^get_tree: Python cannot decode") as caught:
         client.get_tree(format="nested", max_depth=10_000)
     assert caught.value.kind == "unreadable"
     assert client.get_tree()["total"] == 2004
@@ -198,7 +198,7 @@ def test_a_client_that_is_not_started_says_so(tmp_path: Path) -> None:
     for call in (client.get_leaf, client.closed, lambda: client.pid, lambda: client.server):
         with pytest.raises(RuntimeError, match="is not started"):
             call()
-    with client, pytest.raises(RuntimeError, match="is started already"):
+    with client, pytest.raises(RuntimeError, match="is already started"):
         client.start()
 
 
@@ -431,7 +431,7 @@ def test_a_daemon_that_cannot_be_started_names_the_cause() -> None:
         Client("/nowhere/treelined").start()
     with pytest.raises(DisconnectedError, match=r"(?s)exit code 2: .*--no-such-option"):
         Client(COMMAND, args=["--no-such-option"]).start()
-    with pytest.raises(DisconnectedError, match="not a treelined daemon: it said 'hello'"):
+    with pytest.raises(DisconnectedError, match="not a treelined daemon: it wrote 'hello'"):
         Client("echo", args=["hello"]).start()
 
 

@@ -282,7 +282,7 @@ export class Client extends MethodCalls {
   answer<N extends QuestionName>(name: N, answerer: Answerer<N>): void {
     if (!this.#declared.includes(name)) {
       throw new Error(
-        `the daemon does not wait for answers: connect({ answers: { ${name}: answerer } }) makes it`,
+        `the daemon does not wait for answers to ${name}, since this client did not name it: use connect({ answers: { ${name}: answerer } })`,
       );
     }
     this.#answerers.set(name, answerer);
@@ -418,7 +418,7 @@ export class Client extends MethodCalls {
     const message = parse(line);
     if (message === undefined) {
       const said = line.length > 200 ? `${line.slice(0, 200)}…` : line;
-      const why = `this is not a treelined daemon: it said ${JSON.stringify(said)}`;
+      const why = `the program is not a treelined daemon: it wrote ${JSON.stringify(said)}`;
       this.#disconnect(new TreelinedError(why, 'disconnected'));
       void this.#daemon.end(0);
       return;
@@ -487,7 +487,8 @@ export class Client extends MethodCalls {
     const command = name === 'command_invoked' ? (event as CommandInvoked).name : undefined;
     const answerer =
       command === undefined ? this.#answerers.get(name) : this.#commands.get(command);
-    if (!answerer) return noOpinion(name, new Error('nothing runs this command'));
+    if (!answerer)
+      return noOpinion(name, new Error('this client has no function for this command'));
     const extend = async (ms: number): Promise<number> =>
       (await this.answerEvent({ eventId, extendMs: ms })).timeoutMs ?? 0;
     try {

@@ -141,6 +141,6 @@ function whyNotStarted({ command, tried, cwd }: DaemonOptions, error: Error): st
   return (
     `${why}: there is no such program; tried: ${tried.join(', ')}. ` +
     "Install it with `cargo install --path .` in treelined's repository, " +
-    "or name it: TREELINED_BIN, or connect({ command: '/path/to/treelined' })"
+    "or give its path in TREELINED_BIN, or as connect({ command: '/path/to/treelined' })"
   );
 }

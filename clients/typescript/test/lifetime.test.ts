@@ -189,7 +189,7 @@ test('the error of a failed start quotes stderr', async () => {
 test('a program that is not a daemon is recognized', async () => {
   await assert.rejects(connect({ command: 'echo', args: ['hello'] }), {
     kind: 'disconnected',
-    message: /not a treelined daemon: it said "hello"/,
+    message: /not a treelined daemon: it wrote "hello"/,
   });
 });
 

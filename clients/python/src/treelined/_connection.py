@@ -182,14 +182,14 @@ class Connection(Generic[Answerers]):
     def server(self) -> InitializeResult:
         """The daemon's answer to `initialize`."""
         if self._server is None:
-            raise RuntimeError("the client is not started")
+            raise RuntimeError("the client is not started: call start, or use it in `with`")
         return self._server
 
     @property
     def pid(self) -> int:
         """The process id of the daemon."""
         if self._process is None:
-            raise RuntimeError("the client is not started")
+            raise RuntimeError("the client is not started: call start, or use it in `with`")
         return self._process.pid
 
     async def _start(self) -> None:
@@ -280,9 +280,9 @@ class Connection(Generic[Answerers]):
         if name not in self._answers and name != "command_invoked":
             if self._process is not None:
                 raise ValueError(
-                    "the daemon does not wait for answers: "
-                    f"{type(self).__name__}(answers={{{name!r}: answerer}}) makes it, "
-                    "or answer before start"
+                    f"the daemon does not wait for answers to {name}, since this client did not "
+                    f"name it: use {type(self).__name__}(answers={{{name!r}: answerer}}), or call "
+                    "answer before start"
                 )
             self._answers.append(name)
         self._answerers[name] = answerer
@@ -318,8 +318,8 @@ class Connection(Generic[Answerers]):
             return f"{why}: there is no folder {os.fspath(self._cwd)} to start it in"
         return (
             f"{why}: there is no such program; tried: {', '.join(self._tried)}. Install it with "
-            "`cargo install --path .` in treelined's repository, or name it: TREELINED_BIN, or "
-            "Client('/path/to/treelined')"
+            "`cargo install --path .` in treelined's repository, or give its path in "
+            "TREELINED_BIN, or as Client('/path/to/treelined')"
         )
 
     def _cancel(self, request: int) -> None:
@@ -329,7 +329,7 @@ class Connection(Generic[Answerers]):
     def _send(self, message: dict[str, Any]) -> None:
         """Queue a message. The id comes first: the daemon finds it even in a too large message."""
         if self._process is None or self._process.stdin is None:
-            raise RuntimeError("the client is not started")
+            raise RuntimeError("the client is not started: call start, or use it in `with`")
         line = _encode({"jsonrpc": "2.0", **message}) + b"\n"
         # If a write fails, the daemon has ended, which is noticed elsewhere.
         with contextlib.suppress(ConnectionError, RuntimeError):
@@ -377,7 +377,7 @@ class Connection(Generic[Answerers]):
                     self._on_log(chunk.decode(errors="replace"))
                 except Exception as error:  # noqa: BLE001
                     # The log must still be read, since the daemon blocks when its pipe is full.
-                    self._report("on_log failed", error)
+                    self._report("the function on_log failed", error)
 
     def _receive(self, line: bytes) -> None:
         try:
@@ -390,7 +390,7 @@ class Connection(Generic[Answerers]):
             is_message = False
         if not is_message:
             said = line[:200].decode(errors="replace")
-            raise DisconnectedError(f"this is not a treelined daemon: it said {said!r}")
+            raise DisconnectedError(f"the program is not a treelined daemon: it wrote {said!r}")
         if "method" in message:
             self._notified(message["method"], message.get("params", {}))
             return
@@ -409,11 +409,11 @@ class Connection(Generic[Answerers]):
         """Fail a call whose answer is nested deeper or has longer numbers than Python accepts."""
         answered = re.match(rb'{"jsonrpc":"2\.0","id":(\d+),', line)
         if answered is None:
-            self._report("a message of the daemon cannot be read", error)
+            self._report("Python cannot decode a message of the daemon", error)
             return
         method, future = self._pending.get(int(answered[1]), ("", None))
         if future is not None and not future.done():
-            message = f"{method}: the answer cannot be read: {error}"
+            message = f"{method}: Python cannot decode the answer: {error}"
             future.set_exception(TreelinedError(message, "unreadable"))
             future.exception()
 
@@ -466,7 +466,7 @@ class Connection(Generic[Answerers]):
         if name == "command_invoked":
             answerer = self._commands.get(params["name"], answerer)
         if answerer is None:
-            return _no_opinion(name, "nothing runs this command")
+            return _no_opinion(name, "this client has no function for this command")
         try:
             result = await self._ask(answerer, params)
         except (Exception, asyncio.CancelledError) as error:

@@ -27,7 +27,7 @@ class AsyncRunner(Connection[AsyncAnswers]):
 
     def _open(self) -> None:
         if self._process is not None:
-            raise RuntimeError("the client is started already")
+            raise RuntimeError("the client is already started")
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
         return coroutine
@@ -52,7 +52,7 @@ class Runner(Connection[Answers]):
 
     def _open(self) -> None:
         if self._threads:
-            raise RuntimeError("the client is started already")
+            raise RuntimeError("the client is already started")
         for name, run in (("loop", self._loop.run_forever), ("events", self._handle_events)):
             thread = threading.Thread(target=run, name=f"treelined-{name}", daemon=True)
             thread.start()
@@ -64,7 +64,7 @@ class Runner(Connection[Answers]):
                 coroutine.close()
                 if self._is_closed:
                     raise DisconnectedError("the client is closed")
-                raise RuntimeError("the client is not started")
+                raise RuntimeError("the client is not started: call start, or use it in `with`")
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()

@@ -78,7 +78,8 @@ class VersionMismatchError(TreelinedError):
 
     def __init__(self, expected: int, spoken: object) -> None:
         super().__init__(
-            f"the daemon speaks protocol version {spoken}, this client speaks {expected}",
+            f"the daemon speaks protocol version {spoken}, this client speaks {expected}: "
+            "update the older of them",
             "versionMismatch",
             {"expected": expected, "spoken": spoken},
         )
