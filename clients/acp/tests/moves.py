@@ -16,8 +16,8 @@ from agents import AGENTS, FORKING, Peer, bring, said
 from model import Model, is_aside
 
 # What the answer to a move says, by the way that was taken.
-NATIVE, LEFT = "The agent has what was said before.", "The session goes on that the agent has of it."
-NEW, TEXT = "The agent begins anew.", "The agent gets what was said before as text, with your next prompt."
+NATIVE, LEFT = "The agent has what was said before.", "The agent continues its own session of this branch."
+NEW, TEXT = "The agent begins an empty conversation.", "The agent gets what was said before as text, with your next prompt."
 # No sessions of their own kind are made for these.
 BY_TEXT = ["gemini"]
 

@@ -45,7 +45,7 @@ const OFFERS: [Offer; 6] = [
     Offer {
         verb: Verb::Go,
         name: "go",
-        description: "Go on after a prompt and its answer: on another branch, for instance",
+        description: "Continue after a prompt and its answer, for instance on another branch",
         hint: Some("number of the prompt in /tree, or a label"),
     },
     Offer {

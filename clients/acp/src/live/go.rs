@@ -72,7 +72,7 @@ async fn moved(
         .await?
         .context("this conversation is not recorded")?;
     if step == self::step(&place.client, place.leaf.clone()).await? {
-        bail!("the conversation is there already");
+        bail!("the conversation is already at this position");
     }
     let setup = live.router().setup(&command.session);
     let setup = setup.context("the editor has not said in which folder the session is")?;
@@ -81,7 +81,7 @@ async fn moved(
         switch(live, &command.session, &left, recorder);
         return Ok(notice(
             &target,
-            "The session goes on that the agent has of it.",
+            "The agent continues its own session of this branch.",
         ));
     }
     let entry = target.entry.as_deref();
@@ -136,7 +136,7 @@ pub(super) async fn last_prompt(
     let outline = outline(&place.client).await?;
     let at = row_above(&place.client, &outline, place.leaf.clone()).await?;
     let prompt = outline.prompts_up(at.as_deref()).next();
-    let prompt = prompt.context("there are 0 prompts before this place")?;
+    let prompt = prompt.context("there are 0 prompts before this position")?;
     let id = prompt.id().to_owned();
     Ok((place, id))
 }
@@ -149,12 +149,12 @@ async fn back(place: &Place, outline: &Outline, words: &str) -> anyhow::Result<T
             .parse::<usize>()
             .ok()
             .filter(|count| *count > 0)
-            .context("say over how many prompts to go back, such as /back 2")?,
+            .context("give the number of prompts to go back, such as /back 2")?,
     };
     let at = row_above(&place.client, outline, place.leaf.clone()).await?;
     let prompts: Vec<_> = outline.prompts_up(at.as_deref()).collect();
     let Some(prompt) = prompts.get(count - 1) else {
-        bail!("there are {} prompts before this place", prompts.len());
+        bail!("there are {} prompts before this position", prompts.len());
     };
     let entry = place.client.get_entry(prompt.id()).await?.entry;
     Ok(Target {
@@ -173,7 +173,7 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
         let id = found.entry.id().to_owned();
         let above = row_above(client, outline, Some(id.clone())).await?;
         let prompt = outline.prompts_up(above.as_deref()).next();
-        let prompt = prompt.context("there is no prompt before this place")?;
+        let prompt = prompt.context("there is no prompt before this position")?;
         return Ok(Target {
             entry: Some(id),
             words: format!("after {prompt}"),
@@ -267,7 +267,7 @@ pub(super) async fn open(
     let answered = up_to(&place.client, entry.map(str::to_owned), is_answer).await?;
     let Some(entry) = entry.filter(|_| answered.is_some()) else {
         let (agent, about) = make(live, editor, "session/new", None, setup).await?;
-        let words = "The agent begins anew.".to_owned();
+        let words = "The agent begins an empty conversation.".to_owned();
         return Ok(There {
             agent,
             is_text: false,
@@ -281,8 +281,7 @@ pub(super) async fn open(
         match native(live, editor, setup, place, entry, tool).await {
             Ok(there) => return Ok(there),
             Err(error) => {
-                failure =
-                    format!(" (A session of the agent's own kind could not be made: {error:#}.)")
+                failure = format!(" (The agent's own session could not be made: {error:#}.)")
             }
         }
     }
@@ -344,7 +343,7 @@ async fn with_text(
     let handed = handed.await?;
     let text = handed
         .text
-        .context("the daemon has made no text of the conversation")?;
+        .context("the daemon returned no text of the conversation")?;
     let (agent, about) = make(live, editor, "session/new", None, setup).await?;
     let uri = format!("treelined:{}/{entry}", place.session_id);
     let block = match live.router().about().embeds {
@@ -387,10 +386,12 @@ async fn make(
     live.router().agents.set_unnamed(Some(editor));
     let made = live.request(method, &place_params(source, setup)).await?;
     let agent = made.get("sessionId").and_then(Value::as_str);
-    let agent = agent.context("the agent names no new session")?.to_owned();
+    let agent = agent
+        .context("the agent returned no id of a new session")?
+        .to_owned();
     let mut router = live.router();
     if router.agents.is_known(&agent) {
-        bail!("the agent gives the id {agent} again");
+        bail!("the agent gave the id {agent} to a second session");
     }
     router.agents.mute(&agent, editor);
     router.agents.set_fresh(&agent, Vec::new());
@@ -510,7 +511,7 @@ pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> St
         match live.request(&method, &params).await {
             Ok(result) => there.set(&params, result),
             Err(error) => {
-                failures.push_str(&format!(" A setting was not made again: {error:#}."));
+                failures.push_str(&format!(" A setting could not be restored: {error:#}."));
             }
         }
     }

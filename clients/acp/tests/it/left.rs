@@ -126,7 +126,7 @@ fn three_sessions_that_were_left_stay_open_and_a_closed_one_is_loaded_again() {
     let expected = json!([["close", "s1"], ["close", "s2"]]);
     assert_eq!(asked(&mut editor, "s1"), expected);
     let text = answer(&mut editor, "s1", "/go 2");
-    assert!(text.contains("The session goes on"), "{text}");
+    assert!(text.contains("The agent continues"), "{text}");
     assert_eq!(shown(&mut editor, "s1").0, "s1");
     assert_eq!(editor.end(), 0);
 }
@@ -170,7 +170,7 @@ fn a_session_of_an_earlier_run_is_gone_on_with() {
         let text = answer(&mut editor, "s2", "/go 2");
         assert_eq!(editor.received.len(), before + 2, "its history is not told");
         assert_eq!(
-            text.contains("The session goes on"),
+            text.contains("The agent continues"),
             !is_elsewhere,
             "{text}"
         );

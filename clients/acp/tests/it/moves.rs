@@ -82,7 +82,7 @@ fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
 
     let text = answer(&mut editor, "s1", "/go 3");
     assert!(
-        text.starts_with("— after 3 “three” —\n\nThe session goes on"),
+        text.starts_with("— after 3 “three” —\n\nThe agent continues"),
         "{text}"
     );
     let (session, _, prompt) = shown(&mut editor, "s1");
@@ -128,7 +128,7 @@ fn a_move_that_fails_changes_nothing() {
     let text = answer(&mut editor, "s1", "/back");
     assert_eq!(
         text,
-        "It did not work: there are 0 prompts before this place"
+        "It did not work: there are 0 prompts before this position"
     );
     editor.prompt("s1", "one");
     editor.prompt("s1", "two");
@@ -139,13 +139,13 @@ fn a_move_that_fails_changes_nothing() {
         ),
         (
             "/back 0",
-            "say over how many prompts to go back, such as /back 2",
+            "give the number of prompts to go back, such as /back 2",
         ),
         (
             "/back x",
-            "say over how many prompts to go back, such as /back 2",
+            "give the number of prompts to go back, such as /back 2",
         ),
-        ("/back 3", "there are 2 prompts before this place"),
+        ("/back 3", "there are 2 prompts before this position"),
         (
             "/go",
             "name a prompt by its number in /tree, or a label, such as /go 3",
@@ -154,7 +154,7 @@ fn a_move_that_fails_changes_nothing() {
             "/go 9",
             "name a prompt by its number in /tree, or a label, such as /go 3",
         ),
-        ("/go 2", "the conversation is there already"),
+        ("/go 2", "the conversation is already at this position"),
     ] {
         let text = answer(&mut editor, "s1", line);
         assert_eq!(text, format!("It did not work: {expected}"), "{line}");

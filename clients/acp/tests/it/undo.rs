@@ -119,7 +119,7 @@ fn undo_takes_the_last_prompt_back() {
     let text = answer(&mut editor, "s1", "/undo");
     assert_eq!(
         text,
-        "It did not work: there are 0 prompts before this place"
+        "It did not work: there are 0 prompts before this position"
     );
     assert_eq!(editor.end(), 0);
 }
