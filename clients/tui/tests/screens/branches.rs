@@ -97,7 +97,7 @@ fn a_branch_is_put_away_and_brought_back_by_the_same_key() {
     let (id, operation) = started(&mut screen);
     assert_eq!(operation, Operation::Unarchive { entry: "q4".into() });
     end(&mut screen, id, "The branch is back.", true);
-    assert!(screen.text().contains("D puts it away again."));
+    assert!(screen.text().contains("D archives it again."));
     // Nothing was written, so nothing is to be taken back.
     screen.keys(": a r c h i v e enter");
     let (id, _) = started(&mut screen);

@@ -161,7 +161,7 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.start("--summarizer outline --latest");
     tmux.wait_for("← active");
     tmux.keys("Enter");
-    tmux.wait_for("Already at this point");
+    tmux.wait_for("Already at this position");
     tmux.keys("*");
     tmux.wait_for("It still fails.");
     tmux.keys("Home Down Down Down Down Enter");
@@ -299,7 +299,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.keys("Escape");
     tmux.wait_for("2 marked");
     tmux.keys("?");
-    tmux.wait_for("close, or to the start of");
+    tmux.wait_for("close the branch, or go to");
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");

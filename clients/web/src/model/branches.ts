@@ -101,7 +101,7 @@ export class Branches {
     this.live.app.say(
       back.entryIds.length === 0
         ? 'The entry is in no archived branch.'
-        : `The branch is back. ${hint('archive')} puts it away again.`,
+        : `The branch is back. ${hint('archive')} archives it again.`,
     );
   }
 

@@ -12,11 +12,11 @@ const OWN: Command[] = [
   { name: 'branch', description: 'go to the selected entry' },
   { name: 'label', argumentHint: 'TEXT', description: 'label the selected entry' },
   { name: 'name-branch', argumentHint: 'NAME', description: 'name the selected branch' },
-  { name: 'archive', description: 'put the selected branch away' },
-  { name: 'unarchive', description: 'bring the selected branch back' },
+  { name: 'archive', description: 'archive the selected branch' },
+  { name: 'unarchive', description: 'bring back the selected branch' },
   { name: 'show-archived', description: 'show or hide archived branches' },
-  { name: 'pin', description: 'pin the session, or not any more' },
-  { name: 'archive-session', description: 'put the session away, or bring it back' },
+  { name: 'pin', description: 'pin the session, or unpin it' },
+  { name: 'archive-session', description: 'archive the session, or bring it back' },
   { name: 'compact', argumentHint: 'FOCUS', description: 'compact the context' },
 ];
 

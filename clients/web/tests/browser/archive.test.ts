@@ -138,7 +138,7 @@ describe('the archive in the live page', () => {
     assert.equal(await row(page, 'By plane.').locator('.away').count(), 0);
     await row(page, 'By bus.').click();
     await command(page, 'unarchive');
-    await page.getByText('The branch is back. D puts it away again.').waitFor();
+    await page.getByText('The branch is back. D archives it again.').waitFor();
     await row(page, 'By bus.').locator('.away').waitFor({ state: 'detached' });
     assert.equal(await page.locator('.tree-foot button').count(), 0);
   });

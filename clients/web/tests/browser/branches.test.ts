@@ -115,7 +115,7 @@ describe('branches in the live page', () => {
     await two.locator('.tree-foot button').click();
     await row(two, 'By plane.').locator('.away').waitFor();
     await press(two, 'By plane.', 'd');
-    await two.getByText('The branch is back. D puts it away again.').waitFor();
+    await two.getByText('The branch is back. D archives it again.').waitFor();
     await row(one, 'By plane.').waitFor();
     assert.equal(await one.locator('.tree-foot button').count(), 0);
     await press(one, 'By ship.', '.');

@@ -111,7 +111,7 @@ impl Model {
             Operation::Archive { .. } => {
                 format!("{} shows it, {archive} brings it back.", self.hint(show))
             }
-            Operation::Unarchive { .. } => format!("{archive} puts it away again."),
+            Operation::Unarchive { .. } => format!("{archive} archives it again."),
             Operation::NameBranch { .. } => {
                 format!("{} names it again.", self.hint(Action::NameBranch))
             }
