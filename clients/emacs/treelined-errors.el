@@ -68,12 +68,12 @@
     ;; Kinds of errors about sessions of a team.
     ("logUnavailable" . "the team's stream does not answer; try again in a moment")
     ("logConflict" . "others write to the session; try again in a moment")
-    ("logForeign" . "find the program that writes to the log of the session")
-    ("logDiverged" . "fork the session, and pull the log into a new file")
-    ("logRewound" . "keep the file, ask who runs the servers, then `treelined push' fills the log")
+    ("logForeign" . "find the program that writes to this session in the team's stream")
+    ("logDiverged" . "fork the session, and pull the team's stream into a new file")
+    ("logRewound" . "keep the file, ask who runs the servers, then `treelined push' fills the stream")
     ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
-    ("logDenied" . "correct the credentials or certificates of the log")
-    ("payloadTooLarge" . "the log takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")
+    ("logDenied" . "correct the credentials or certificates of the team")
+    ("payloadTooLarge" . "the team's stream takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")
     ;; Kinds of errors of this package.
     ("disconnected" . "the next command starts the daemon again; `M-x treelined-log' shows its log")
     ("notStarted" . "install treelined, or set `treelined-command'")

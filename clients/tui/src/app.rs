@@ -93,7 +93,7 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
 
 /// An error of the configuration file. The message names the file.
 fn in_settings(message: String) -> ShellError {
-    let remedy = "mend it there, or name another file with --config FILE";
+    let remedy = "correct it there, or name another file with --config FILE";
     ShellError::new(FAILED, message.trim_end(), remedy)
 }
 

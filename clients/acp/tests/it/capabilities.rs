@@ -140,7 +140,7 @@ fn a_session_that_was_left_in_an_earlier_run_is_opened_before_it_goes_on() {
     let loads = json!({ "loadSession": true, "sessionCapabilities": { "list": {}, "close": {} } });
     let none = json!({});
     let ways = [
-        (loads, "The session goes on that the agent has of it."),
+        (loads, "The agent continues its own session of this branch."),
         (none, "The agent gets what was said before as text"),
     ];
     for (capabilities, way) in ways {

@@ -67,7 +67,7 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
         "cursorExpired" => "The answer is not kept any more. Ask again.",
         "importBusy" => "Another import is running. Try again when it has ended.",
         "importFailed" => {
-            "Mend the cause that the message names and import again; the rest is imported."
+            "Correct the cause that the message names, and import again; the rest is imported."
         }
         _ => return None,
     })
@@ -78,22 +78,22 @@ fn of_logs(kind: &str) -> Option<&'static str> {
         "logUnavailable" => "The team's stream does not answer. Try again in a moment.",
         "logConflict" => "Others write to the session at this time. Try again.",
         "logForeign" => {
-            "Another program writes to the log of the session. `treelined doctor --cluster` looks at it."
+            "Another program writes to this session in the team's stream. `treelined doctor --cluster` says more."
         }
         "logDiverged" => {
-            "The file and its log differ. Fork the session, then `treelined pull` the log."
+            "The file and the team's stream differ. Fork the session, then `treelined pull` reads the stream."
         }
         "logRewound" => {
-            "The log has lost messages that the file has. Keep the file, and ask who runs the servers; `treelined push` fills the log again."
+            "The team's stream has lost messages that the file has. Keep the file, and ask who runs the servers; `treelined push` fills the stream again."
         }
         "logMisconfigured" => {
-            "The stream of the log is missing, full, or drops messages. `treelined doctor --cluster` says more."
+            "The team's stream is missing, full, or drops messages. `treelined doctor --cluster` says more."
         }
         "logDenied" => {
-            "The servers of the log refuse the credentials or a permission. Correct [team]."
+            "The servers of the team refuse the credentials or a permission. Correct [team]."
         }
         "payloadTooLarge" => {
-            "The log takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it."
+            "The team's stream takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it."
         }
         _ => return None,
     })
@@ -106,11 +106,13 @@ fn of_entries(kind: &str) -> Option<&'static str> {
         "entryInvalid" => {
             "The entry lacks what its type requires; the message says what. Nothing was written."
         }
-        "duplicateEntryId" => "Another entry has this id. Try again: the next id is another one.",
+        "duplicateEntryId" => {
+            "Another entry has this id. Try again: the next attempt has another id."
+        }
         "treeChanged" => "The tree has changed while it was read. Try again.",
         "nestingTooDeep" => "The tree is too deep for this form. `treelined show` prints it.",
         "notAUserMessage" => {
-            "Only a user message can be gone back to. :pop lists those of this branch."
+            "You can only go back to a user message. :pop lists the user messages of this branch."
         }
         "nothingToUndo" => "The leaf has not moved.",
         "unansweredToolCalls" => {
@@ -144,7 +146,7 @@ fn of_requests(kind: &str) -> Option<&'static str> {
         "commandFailed" => {
             "The client that offers the command has failed, has ended, or has not answered in time."
         }
-        "eventNotPending" => "The question was over already; nothing is to be done.",
+        "eventNotPending" => "The question is closed already. No action is needed.",
         "noUser" => "No client can ask a person in this way.",
         "cancelled" => "It was cancelled, and nothing was changed. Run it again if you want it.",
         "timeout" => "The daemon has not answered in time. It may still do it.",

@@ -373,7 +373,7 @@ impl Model {
                         &format!("{lost} entries are")
                     };
                     self.say(format!(
-                        "Another machine has deleted the session: {entries} in the trash of this one alone. Restore it to keep them."
+                        "Another machine has deleted the session: {entries} only in the trash here. Restore it to keep them."
                     ));
                 }
                 Vec::new()
@@ -462,7 +462,7 @@ impl Model {
     }
 
     pub(super) fn already_there(&mut self) {
-        self.say("Already at this point");
+        self.say("Already at this position");
     }
 
     fn navigated(&mut self, id: &str, result: Result<Navigation, Failure>) -> Vec<Effect> {

@@ -268,7 +268,7 @@ fn tree_status(model: &Model) -> Vec<String> {
         Some(hosts) => format!("also open on {}", hosts.join(", ")),
     };
     let queued = match model.session.as_ref().is_some_and(|session| session.queued) {
-        true => "waits for the log",
+        true => "waits for the team",
         false => "",
     };
     vec![

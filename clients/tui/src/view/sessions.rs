@@ -130,7 +130,7 @@ fn elsewhere(row: &SessionRow) -> String {
     let host = row.host.as_ref().filter(|host| !host.is_empty());
     let mut about = host.map_or_else(String::new, |host| format!(" · {host}"));
     if row.queued {
-        about += " · waits for the log";
+        about += " · waits for the team";
     }
     if !row.open_on.is_empty() {
         about += &format!(" · open on {}", row.open_on.join(", "));

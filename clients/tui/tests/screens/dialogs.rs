@@ -38,7 +38,7 @@ fn enter_on_the_leaf_does_not_navigate() {
             .lines()
             .last()
             .unwrap()
-            .contains("Already at this point")
+            .contains("Already at this position")
     );
 }
 
@@ -52,7 +52,7 @@ fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
         result: Ok(None),
     });
     assert!(screen.model.dialog.is_none());
-    assert!(screen.text().contains("Already at this point"));
+    assert!(screen.text().contains("Already at this position"));
 }
 
 /// "Summarize" was offered where nobody could, and ended with an error.

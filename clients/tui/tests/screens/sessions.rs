@@ -234,13 +234,13 @@ fn the_status_names_the_machines_that_have_the_session_open() {
 }
 
 #[test]
-fn the_status_says_that_entries_wait_for_the_log() {
+fn the_status_says_that_entries_wait_for_the_team() {
     let mut screen = Screen::tree(100, 8, Vec::new());
-    assert!(!screen.text().contains("waits for the log"));
+    assert!(!screen.text().contains("waits for the team"));
     for queued in [true, false] {
         screen.daemon(Daemon::Event(Event::Queued { queued, lost: 0 }));
         let text = screen.text();
-        assert_eq!(text.contains("waits for the log"), queued, "{text}");
+        assert_eq!(text.contains("waits for the team"), queued, "{text}");
         assert!(!text.contains("deleted"), "{text}");
     }
     let lost = Event::Queued {
@@ -249,7 +249,7 @@ fn the_status_says_that_entries_wait_for_the_log() {
     };
     screen.daemon(Daemon::Event(lost));
     let text = screen.text();
-    let told = "Another machine has deleted the session: 2 entries are in the trash";
+    let told = "Another machine has deleted the session: 2 entries are only in the trash";
     assert!(text.contains(told), "{text}");
 }
 
