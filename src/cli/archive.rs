@@ -27,11 +27,11 @@ use treelined_core::terminal;
     override_usage = "treelined archive [OPTIONS] [SESSION] <ENTRY>",
     after_help = "\
 Examples:
-  treelined archive q2             puts the branch of the entry q2 away, in the newest session of this directory
+  treelined archive q2             archives the branch of the entry q2, in the newest session of this directory
   treelined unarchive q2           brings it back
   treelined branches --archived    shows archived branches too
 
-If the session is at the branch, it goes out of it first, to the fork; clients and hooks are asked."
+If the session is on the branch, it moves to the fork above the branch first; clients and hooks are asked."
 )]
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]
@@ -44,9 +44,9 @@ pub(crate) struct ArchiveArgs {
     after_help = "\
 Examples:
   treelined branches --archived    shows archived branches too
-  treelined unarchive q2           brings the branch of the entry q2 back
+  treelined unarchive q2           brings back the branch of the entry q2
 
-Going to an entry of an archived branch brings it back too."
+If a session goes to an entry of an archived branch, that branch is brought back too."
 )]
 pub(crate) struct UnarchiveArgs {
     #[command(flatten)]
@@ -63,7 +63,7 @@ Examples:
   treelined name-branch q2 --remove      removes its name
   treelined branches                     shows the names
 
-The name stays with the branch while it grows; at a fork it goes on with the older part."
+The branch keeps its name while it grows. If it forks, the older part keeps the name."
 )]
 pub(crate) struct NameBranchArgs {
     #[command(flatten)]

@@ -31,10 +31,11 @@ const GROUP: &str = "btw";
 Examples:
   treelined btw \"what is a torn line?\" --run \"claude -p\"   asks an agent, and prints what it says
   treelined btw \"is this documented?\"                      leaves the question for a client that has the session open
-  treelined keep q7                                        brings the question q7 and its answer into the conversation
+  treelined keep q7                                        copies the question q7 and its answer into the conversation
 
-COMMAND gets the conversation and the question on its standard input, and prints the answer. Question and answer
-stand in a branch of their own, which is put away when it is answered: the conversation goes on without them."
+COMMAND gets the conversation and the question on its standard input, and prints the answer.
+The question and its answer are in a separate branch, which is archived as soon as it has the answer. The conversation
+continues without them."
 )]
 pub(crate) struct BtwArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -60,10 +61,10 @@ pub(crate) struct BtwArgs {
     override_usage = "treelined keep [OPTIONS] [SESSION] <ENTRY>",
     after_help = "\
 Examples:
-  treelined keep q7                brings the question q7 and its answer into the conversation
+  treelined keep q7                copies the question q7 and its answer into the conversation
   treelined branches --archived    shows the questions that were answered
 
-It appends copies of the messages of the branch at the leaf, each once, also if it is run again; the branch stays."
+It appends copies of the messages of the branch at the leaf. Run again, it copies no message twice. The branch stays."
 )]
 pub(crate) struct KeepArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]

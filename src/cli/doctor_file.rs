@@ -32,7 +32,7 @@ pub(super) fn meaning(damage: Damage) -> &'static str {
         }
         Damage::GluedLines => "One line holds several entries. All of them are read.",
         Damage::DuplicateId => {
-            "Another entry has the same id. If they differ, the body of the last one is used, at the place of the first one."
+            "Another entry has the same id. If they differ, the body of the last one is used, at the position of the first one."
         }
         Damage::OrphanParent => {
             "The entry's parent is not in the file. The entry is a root until the parent is read."

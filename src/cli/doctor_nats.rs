@@ -62,7 +62,9 @@ pub(super) fn doctor(
     }
     match NatsLog::foreign_messages(&settings, info.state.last_seq) {
         Ok(foreign) => write_foreign(&mut screen, &foreign, info.state.messages)?,
-        Err(error) => problems.push(format!("foreign messages were not looked for: {error}")),
+        Err(error) => problems.push(format!(
+            "the stream was not searched for foreign messages: {error}"
+        )),
     }
     end(screen, &problems)
 }

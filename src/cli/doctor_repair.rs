@@ -67,12 +67,15 @@ fn mend_replica(
     dry_run: bool,
 ) -> anyhow::Result<bool> {
     if dry_run {
-        writeln!(screen, "  a repair would make the file again from its log")?;
+        writeln!(
+            screen,
+            "  a repair would make the file again from the team's stream"
+        )?;
         return Ok(true);
     }
     let remade = Location::of_path(path).and_then(|at| remake(options, at));
     match &remade {
-        Ok(()) => writeln!(screen, "  made again from its log")?,
+        Ok(()) => writeln!(screen, "  made again from the team's stream")?,
         Err(error) => {
             let kind = screen.style(Style::Red, error.kind.name());
             let message = terminal::line(&error.message);
@@ -89,7 +92,7 @@ fn remake(options: &Options, at: Location) -> Result<()> {
 
 #[cfg(not(feature = "team"))]
 fn remake(_: &Options, _: Location) -> Result<()> {
-    let why = "the file is a copy of a log; a build with the feature `nats` or `postgres` makes it again from there";
+    let why = "the file is a replica of the team's stream; a build with the feature `nats` or `postgres` makes it again from there";
     Err(Error::new(Kind::LogMisconfigured, why))
 }
 

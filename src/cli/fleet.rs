@@ -180,7 +180,8 @@ fn push_file(
 pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
     let missing = |error: anyhow::Error| Error::new(Kind::LogMisconfigured, format!("{error:#}"));
     let settings = options.config().map_err(missing)?.team.ok_or_else(|| {
-        let why = "the file is a copy of a log: name its servers with --log, or in [team]";
+        let why =
+            "the file is a replica of the team's stream: name the servers with --log, or in [team]";
         Error::new(Kind::LogMisconfigured, why)
     })?;
     let Some(header) = listing::header(&at) else {

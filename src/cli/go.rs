@@ -31,14 +31,14 @@ const WORDS: WordsWanted = WordsWanted {
     override_usage = "treelined go [OPTIONS] [SESSION] <ENTRY>",
     after_help = "\
 Examples:
-  treelined go a1b2                    the newest session of this directory goes to the entry a1b2…
-  treelined go \"works on Linux\"        to the entry with this label
-  treelined go \"A tour\" q2 --summary   leaves a summary of the branch that it was on
-  treelined go q2 --files              brings the files back too that were saved there
-  treelined undo                       takes it back
+  treelined go a1b2                    moves the newest session of this directory to the entry a1b2…
+  treelined go \"works on Linux\"        moves it to the entry with this label
+  treelined go \"A tour\" q2 --summary   also writes a summary of the branch that the session leaves
+  treelined go q2 --files              also restores the files that were saved at the entry
+  treelined undo                       undoes the move
 
-At a message of the user the session goes before it, so that it can be said in another way.
-Clients and hooks are asked first. Exit code 1 if one of them holds the move back."
+If the entry is a message of the user, the session moves to the position before it, so that you can write the message
+again. Clients and hooks are asked first. Exit code 1 if one of them refuses the move."
 )]
 pub(crate) struct GoArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
@@ -51,16 +51,16 @@ pub(crate) struct GoArgs {
     /// The session of this directory with the last activity, which is the default
     #[arg(long)]
     latest: bool,
-    /// Leave a summary of the branch that the session was on
+    /// Write a summary of the branch that the session leaves
     #[arg(long)]
     summary: bool,
     /// The subject of the summary
     #[arg(long, value_name = "TEXT", requires = "summary")]
     focus: Option<String>,
-    /// Label the summary, or without one the entry
+    /// The label for the summary; without --summary, for the entry
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Bring the files back too that were saved there (treelined files); it shows them and asks
+    /// Also restore the files that were saved at the entry (treelined files); shows them and asks first
     #[arg(long, conflicts_with = "json")]
     files: bool,
     /// Print the result of navigate_tree as JSON

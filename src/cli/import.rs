@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     for path in &import.paths {
         if let Err(error) = std::fs::metadata(path) {
             let message = format!("{}: {error}", path.display());
-            let remedy = "another path, or none: then the places of the tools are searched";
+            let remedy = "another path; without a path, the folders of the tools are searched";
             return Err(ShellError::new(USAGE, message, remedy).into());
         }
     }
@@ -169,7 +169,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     if totals.entries_added > 0 && !import.dry_run && has_log {
-        let next = "the team has new entries once their session is opened; all at once: treelined push --all";
+        let next = "the team gets new entries when their session is opened; treelined push --all sends all of them now";
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;

@@ -45,19 +45,19 @@ pub(crate) struct ImportArgs {
     /// Write nothing; show what would be imported
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Make forks sessions of their own instead of branches
+    /// Import forks as separate sessions, not as branches
     #[arg(long)]
     pub(super) split: bool,
     /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
     #[arg(long)]
     pub(super) r#final: bool,
-    /// Import conversations that exceed the limits too: a small file that becomes very large is refused without it
+    /// Also import conversations that exceed the limits, for instance a small file that becomes very large
     #[arg(long)]
     pub(super) large: bool,
-    /// Replace secrets in what this import and all later ones write, and keep no bytes of the sources; what is there stays
+    /// From now on, replace secrets in what imports write, and keep no bytes of the sources; earlier imports do not change
     #[arg(long, conflicts_with_all = ["hook", "forget"])]
     pub(super) redact: bool,
-    /// Replace no secrets any more
+    /// From now on, replace no secrets
     #[arg(long, conflicts_with_all = ["redact", "hook", "forget"])]
     pub(super) no_redact: bool,
     /// Write a session anew, and move its old file to the trash, or import a deleted one again: by its id, or by that of its
@@ -150,7 +150,7 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
 }
 
 /// Explains how entries that are held back are imported later.
-pub(super) const HELD: &str = "held entries may still grow; what their tool writes next brings them, the end of this time, or --final";
+pub(super) const HELD: &str = "held entries may still grow; they are imported after this time, when their tool writes more, or with --final";
 
 /// The number of entries of a session that are held back, and the latest time until which they are; `None` if there are
 /// none.

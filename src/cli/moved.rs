@@ -24,9 +24,9 @@ Examples:
   treelined mv shop work/shop --dry-run   which sessions it would move
 
 It writes the new path into the first line of each session of the directory and of those below it, and moves their files \
-into the folder of the new path, where pi looks too. End the programs that have such a session open before: a daemon that \
-has it open says that it is deleted until a client opens it again. Files of other agents stay as they are; what they \
-say later in the old directory is imported as they have written it.")]
+into the folder of the new path, where pi looks too. First end the programs that have such a session open: a daemon that \
+has it open reports it as deleted until a client opens it again. Files of other agents do not change. A conversation that \
+such an agent continues in the old directory is imported with the old directory.")]
 pub(crate) struct MvArgs {
     /// The directory as it was, as treelined list --all shows it
     #[arg(value_name = "OLD", value_hint = ValueHint::DirPath,
@@ -35,7 +35,7 @@ pub(crate) struct MvArgs {
     /// The directory as it is now
     #[arg(value_name = "NEW", value_hint = ValueHint::DirPath)]
     new: PathBuf,
-    /// Move the sessions though the old directory is still there
+    /// Move the sessions even if the old directory still exists
     #[arg(long)]
     force: bool,
     /// Say what would be moved, and write nothing
@@ -50,9 +50,8 @@ pub(super) fn run(options: &Options, arguments: &MvArgs) -> anyhow::Result<ExitC
     let [old, new] = [&arguments.old, &arguments.new].map(|path| absolute(path));
     let (old, new) = (old?, new?);
     if Path::new(&new).starts_with(&old) {
-        let message = format!("{new} is in {old}, whose sessions would be moved again");
-        let remedy =
-            "another name for it first: treelined mv OLD OTHER, then treelined mv OTHER NEW";
+        let message = format!("{new} is inside {old}, so its sessions would be moved twice");
+        let remedy = "move them in two steps: treelined mv OLD OTHER, then treelined mv OTHER NEW";
         return Err(ShellError::new(USAGE, message, remedy).into());
     }
     if !Path::new(&new).is_dir() {
@@ -61,14 +60,14 @@ pub(super) fn run(options: &Options, arguments: &MvArgs) -> anyhow::Result<ExitC
         return Err(ShellError::new(FAILED, message, remedy).into());
     }
     if !arguments.force && Path::new(&old).is_dir() {
-        let message = format!("{old} is still there");
-        let remedy = "--force, which moves its sessions all the same";
+        let message = format!("{old} still exists");
+        let remedy = "--force, which moves its sessions anyway";
         return Err(ShellError::new(FAILED, message, remedy).into());
     }
     let store = Store::new(options.config()?.daemon.session_dir);
     let done = store.move_project(&old, &new, !arguments.dry_run)?;
     if done.moved.is_empty() && done.left.is_empty() {
-        let message = format!("no session is of {old}");
+        let message = format!("no session has the directory {old}");
         let remedy = "treelined list --all, which shows the directories of all sessions";
         return Err(ShellError::new(NOT_FOUND, message, remedy).into());
     }

@@ -32,7 +32,7 @@ const NOTHING: WordsWanted = WordsWanted {
 Examples:
   treelined name \"The build\"          names the newest session of this directory
   treelined name a1b2c3d4 \"The build\" names a session by the beginning of its id
-  treelined name \"The build\" --remove takes the name away from the session with this name"
+  treelined name \"The build\" --remove removes the name of the session with this name"
 )]
 pub(crate) struct NameArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Write long output to the terminal at once, without a pager
     #[arg(long, global = true)]
     pub no_pager: bool,
-    /// The configuration file, in place of treelined/config.toml in the platform's folder for them
+    /// The configuration file, in place of treelined/config.toml in the platform's folder for configuration files
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Where sessions are kept; the platform's data directory if not given
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_frame_bytes: Option<u64>,
-    /// Unread output above which reading pauses, in bytes [default: 16777216]
+    /// Most bytes of unread output; reading pauses above it [default: 16777216]
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
@@ -151,6 +151,6 @@ pub(super) fn built_without(what: &str, servers: &str, feature: &str) -> String 
 
 /// An error of the settings. Its message names the file, the variable or the option.
 pub(super) fn in_settings(error: &anyhow::Error) -> anyhow::Error {
-    let remedy = "mend it there, or name another file with --config FILE";
+    let remedy = "correct it there, or name another file with --config FILE";
     ShellError::failed(format!("{error:#}"), remedy)
 }

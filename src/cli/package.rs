@@ -61,7 +61,7 @@ pub(super) fn become_program<A: AsRef<OsStr>>(
     let error = process::exec(&mut command);
     let message =
         format!("cannot start {name}, neither beside this program nor on the PATH: {error}");
-    let remedy = format!("install the package {name}, which is one of its own");
+    let remedy = format!("install the package {name}, which is a separate package");
     Err(ShellError::new(FAILED, message, remedy).into())
 }
 

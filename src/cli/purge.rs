@@ -33,8 +33,9 @@ Examples:
   treelined purge --all      empties the trash, after a question
   treelined purge --older-than 30d --yes   what was deleted more than 30 days ago, for a timer
 
-A session that is not deleted is moved to the trash first, by treelined rm. What an import has kept beside its sessions \
-stays until treelined import --forget SESSION, and an import of the same conversation may bring it again.")]
+A session that is not deleted is moved to the trash first, by treelined rm. The kept sources of an \
+imported session stay until treelined import --forget SESSION, and a new import of the same conversation may bring the \
+session back.")]
 pub(crate) struct PurgeArgs {
     /// Deleted sessions by their files in the trash, ids, names or beginnings of the ids
     #[arg(value_name = "SESSION", required_unless_present_any = ["all", "older_than", "expired"],
@@ -43,10 +44,10 @@ pub(crate) struct PurgeArgs {
     /// All deleted sessions, of all directories
     #[arg(long, conflicts_with = "sessions")]
     all: bool,
-    /// All that were deleted longer ago than this: 12h, 30d or 8w
+    /// All sessions that were deleted longer ago than this: 12h, 30d or 8w
     #[arg(long, value_name = "TIME", conflicts_with_all = ["sessions", "all"])]
     older_than: Option<KeepTime>,
-    /// All that were deleted longer ago than `keep` of [trash] in the configuration
+    /// All sessions that were deleted longer ago than `keep` of [trash] in the configuration
     #[arg(long, conflicts_with_all = ["sessions", "all", "older_than"])]
     expired: bool,
     /// Do not ask

@@ -19,7 +19,7 @@ Examples:
   treelined restore \"A tour\" brings it back
   treelined purge \"A tour\"   removes it from the disk
 
-The name of a session is needed here: none is chosen for you.")]
+You must name a session: this command does not choose one.")]
 pub(crate) struct RemoveArgs {
     /// Sessions by their files, ids, names or beginnings of the ids
     #[arg(value_name = "SESSION", required_unless_present = "latest", conflicts_with = "latest",

@@ -24,7 +24,7 @@ Examples:
   treelined restore \"A tour\"     brings one back")]
 pub(crate) struct Restore {
     /// A deleted session: its file in the trash, its id, its name, or the beginning of its id (4 characters or more);
-    /// left out, the trash is listed
+    /// without it, the trash is listed
     #[arg(value_name = "SESSION",
           add = clap_complete::engine::ArgValueCompleter::new(super::candidates::deleted_sessions))]
     session: Option<String>,
@@ -72,7 +72,7 @@ fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
         writeln!(screen, "  {}", screen.style(Style::Dim, &about))?;
         if session.lost > 0 {
             let lost = format!(
-                "another machine deleted it: {} entries are here alone, and go to the team if it is restored",
+                "another machine deleted it: {} entries are only on this machine, and go to the team if it is restored",
                 session.lost
             );
             writeln!(screen, "  {}", screen.style(Style::Yellow, &lost))?;

@@ -48,7 +48,7 @@ pub(crate) struct SearchArgs {
     /// WORDS are a regular expression
     #[arg(long)]
     regex: bool,
-    /// WORDS are a text that occurs exactly so
+    /// WORDS are a text that must occur exactly as it is
     #[arg(long, conflicts_with = "regex")]
     literal: bool,
     /// The fields to search [default: all]

@@ -47,12 +47,12 @@ pub(crate) struct TagArgs {
 #[command(after_help = "\
 Examples:
   treelined pin                    pins the newest session of this directory
-  treelined pin a1b2c3d4 --remove  takes the pin away
+  treelined pin a1b2c3d4 --remove  removes the pin
   treelined list --all --pinned")]
 pub(crate) struct PinArgs {
     #[command(flatten)]
     of: MarkedSession,
-    /// Take the pin away
+    /// Remove the pin
     #[arg(long)]
     remove: bool,
 }

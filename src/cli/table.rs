@@ -81,9 +81,9 @@ commands! {
             "A query is words, a phrase in quotes, or a regular expression between slashes.";
         "show" Show(show::ShowArgs)
             "Read a branch of a session from its first message to its last"
-            "It is the branch of the leaf, or the one that ends at ENTRY.";
+            "It shows the branch of the leaf, or the branch that ends at ENTRY.";
         "ask" Ask(search::AskArgs)
-            "Ask a question of all sessions"
+            "Ask a question about all sessions"
             "It shows the best entries, and why a branch was left. Exit code 1 if nothing is found, 2 if it fails.";
         "search" Search(search::SearchArgs)
             "Find words in the entries of all sessions"
@@ -93,36 +93,36 @@ commands! {
             "";
         "compare" Compare(compare::CompareArgs)
             "Compare two branches of a session"
-            "It shows where they part, and the messages and files of each since then.";
+            "It shows the entry at which they part, and the messages and files of each branch after it.";
         "stats" Stats(stats::StatsArgs)
             "Count messages, tokens, cost and time of a session"
             "";
         "usage" Usage(tokens::UsageArgs)
             "Count tokens and cost of all sessions"
-            "Each answer counts once, whichever branches and sessions have it. A cost that no tool has recorded is estimated by the price of the model, or unknown.";
+            "Each answer counts once, even if several branches or sessions have it. A cost that no tool has recorded is estimated from the price of the model. Without a price it is unknown.";
         "tui" Tui(package::PackageArgs)
             "Walk through sessions in the terminal, with keys"
             "It starts treelined-tui, which is installed beside this program.";
         "web" Web(web::Web)
             "Show the sessions in a browser, live"
-            "The shared daemon serves the page if one runs, else this program until Ctrl+C (exit code 130).";
+            "If a shared daemon runs, it serves the page. If not, this program serves it until Ctrl+C (exit code 130).";
     }
     "Go back, and go on" {
         "go" Go(go::GoArgs)
             "Go to an entry of a session"
-            "At a message of the user it goes before it, so that it can be said in another way. Clients and hooks are asked first; exit code 1 if one of them holds the move back.";
+            "If the entry is a message of the user, the session moves to the position before it, so that you can write the message again. Clients and hooks are asked first; exit code 1 if one of them refuses the move.";
         "undo" Undo(undo::UndoArgs)
-            "Take the last move in a session back"
+            "Undo the last move in a session"
             "";
         "redo" Redo(undo::UndoArgs)
-            "Make the move again that was undone last"
+            "Redo the move that was undone last"
             "";
         "continue" Continue(continuation::ContinueArgs)
             "Go on with a conversation in another agent"
             "It makes a new session of the agent, with the conversation up to ENTRY or to the leaf, says what is lost, and starts the agent. Without a terminal it prints what to run.";
         "files" Files(package::PackageArgs)
-            "Bring the files back that a folder had at an entry"
-            "They are saved at each turn once `files on` was run in the folder. It starts treelined-files, which is installed beside this program.";
+            "Restore the files that a folder had at an entry"
+            "Run `files on` in the folder first: it then saves the files at each turn. It starts treelined-files, which is installed beside this program.";
         "label" Label(label::LabelArgs)
             "Label an entry as a bookmark, or remove its label"
             "Exit code 3 if it has no label to remove.";
@@ -130,16 +130,16 @@ commands! {
             "Name a branch of a session, or remove its name"
             "";
         "archive" Archive(archive::ArchiveArgs)
-            "Put a branch of a session away"
-            "It is gone from trees, lists and search until it is asked for. Exit code 1 if a client or hook holds the session at the branch.";
+            "Archive a branch of a session"
+            "Trees, lists and searches leave it out unless you ask for archived branches. If the session is on the branch, it leaves the branch first; exit code 1 if a client or a hook refuses that.";
         "unarchive" Unarchive(archive::UnarchiveArgs)
-            "Bring an archived branch of a session back"
+            "Bring back an archived branch of a session"
             "Exit code 3 if the entry is in no archived branch.";
         "btw" Btw(aside::BtwArgs)
             "Ask a question beside the conversation"
-            "Question and answer stand in a branch that grows in the background; the conversation goes on without them.";
+            "The question and its answer are in a separate branch. The conversation continues without them.";
         "keep" Keep(aside::KeepArgs)
-            "Take a side question and its answer into the conversation"
+            "Copy a side question and its answer into the conversation"
             "Exit code 3 if the entry is in no branch that grew in the background.";
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
@@ -148,19 +148,19 @@ commands! {
             "Tag a session, or remove tags"
             "Tags are in the session file, and go with it.";
         "pin" Pin(sorting::PinArgs)
-            "Pin a session on this machine, or take the pin away"
+            "Pin a session on this machine, or remove its pin"
             "";
         "archive-session" ArchiveSession(sorting::ArchiveSessionArgs)
             "Leave a session out of lists, or bring it back"
             "The session stays where it is, and search finds it.";
     }
-    "Bring in, hand out" {
+    "Import and export" {
         "setup" Setup(package::PackageArgs)
-            "Have the agents of this machine keep what they do here"
-            "It shows what it would write, and asks; --remove takes it out again. It starts treelined-setup, which is installed beside this program.";
+            "Make the agents of this machine record what they do"
+            "It shows what it would write, and asks first; --remove undoes it. It starts treelined-setup, which is installed beside this program.";
         "import" Import(import_request::ImportArgs)
             "Import from agents, and exports of ChatGPT and Claude.ai"
-            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi and Qwen Code; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again a session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if no import has made the session to --forget or to import --again.";
+            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi and Qwen Code; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again, an imported session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if the session of --forget or --again does not come from an import.";
         "export" Export(export::ExportArgs)
             "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";
@@ -180,10 +180,10 @@ commands! {
             "";
         "purge" Purge(purge::PurgeArgs)
             "Remove deleted sessions from the disk, for good"
-            "Those that are named, all, or those that were deleted longer ago than a time. It asks first; without a terminal it needs --yes.";
+            "It removes the sessions that you name, all of them, or those that were deleted longer ago than a given time. It asks first; without a terminal it needs --yes.";
         "mv" Mv(moved::MvArgs)
             "Give the sessions of a moved project its new path"
-            "Those of the directory and of those below it, here and for pi. Exit code 1 if one could not be moved, 3 if none is of the old directory.";
+            "It moves the sessions of the directory and of the directories below it. treelined and pi then find them at the new path. Exit code 1 if a session could not be moved, 3 if the old directory has no sessions.";
         "du" Du(du::DuArgs)
             "Show what the session directory takes on the disk"
             "";
@@ -200,13 +200,13 @@ commands! {
             "Without a command, treelined does the same on stdin and stdout.";
         "connect" Connect(connect::Connect)
             "Speak JSON-RPC with the shared daemon, on stdin and stdout"
-            "Exit code 3 if none runs.";
+            "Exit code 3 if no shared daemon runs.";
         "status" Status(status::Status)
             "Show the shared daemon"
-            "Exit code 3 if none runs.";
+            "Exit code 3 if no shared daemon runs.";
         "stop" Stop(stop::Stop)
             "End the shared daemon"
-            "It waits for the end. Exit code 3 if none runs.";
+            "It waits until the daemon has ended. Exit code 3 if no shared daemon runs.";
         "call" Call(call::CallArgs)
             "Make one call and print its result"
             "An error goes to stderr as JSON, at a terminal as text, with exit code 1.";
@@ -217,7 +217,7 @@ commands! {
             "Let an agent read earlier conversations, over MCP"
             "It starts treelined-mcp, which is installed beside this program.";
     }
-    "Know this program" {
+    "About this program" {
         "demo" Demo(demo::DemoArgs)
             "Show a conversation with a branch, offline"
             "It writes a page of it to DIR.";

@@ -33,7 +33,7 @@ Examples:
   treelined usage --by session --cwd .          the sessions of this directory, the dearest first
   treelined usage --by tool --json
 
-`~` stands before a cost that is estimated, and `+ ?` behind one to which an unknown one must be added. Days are in UTC.
+`~` before a cost says that it is estimated. `+ ?` after a cost says that an unknown cost must be added. Days are in UTC.
 [prices.\"provider/model\"] of the configuration has prices of your own: input, output, cache_read and cache_write, in \
 dollars for a million tokens. What one branch has cost is in treelined stats --branch.")]
 pub(crate) struct UsageArgs {

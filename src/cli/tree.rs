@@ -42,7 +42,7 @@ pub(crate) struct TreeArgs {
     /// Show only entries whose text has all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
-    /// Show the entries of all branches, not one line for those that were left
+    /// Show the entries of all branches; without it, a branch that was left is one line
     #[arg(long, conflicts_with = "expand")]
     all: bool,
     /// Show the entries of the branches that hold this entry, by its id, label or beginning of the id
@@ -66,7 +66,7 @@ pub(crate) struct TreeArgs {
 enum FilterName {
     /// All but labels, settings and tool calls
     Default,
-    /// As default, without tool results
+    /// Like default, without tool results
     NoTools,
     /// User messages only
     UserOnly,
@@ -235,7 +235,7 @@ fn note_archived(inside: &mut HashSet<String>, row: &mut DrawnRow) {
 fn how_to_show(tree: &TreeArgs) -> &'static str {
     match (tree.filter, &tree.query) {
         (FilterName::All, None) => "",
-        (FilterName::All, Some(_)) => "; without --query all are",
+        (FilterName::All, Some(_)) => "; without --query all are shown",
         (_, None) => "; --filter all shows everything",
         (_, Some(_)) => "; --filter all without --query shows everything",
     }

@@ -87,7 +87,7 @@ fn reverse(
         true => ShellError::failed(
             format!("{} in {:?} (nothingToUndo)", verb.missing, session.title()),
             format!(
-                "treelined tree {}, which shows where it is",
+                "treelined tree {}, which shows the leaf",
                 session.session_id
             ),
         ),

@@ -41,9 +41,9 @@ impl Verdict {
     pub(super) fn error(&self) -> Option<ShellError> {
         let remedy = match self.reason.as_deref() {
             Some("hookFailed") => {
-                "mend what failed, and run the command again: nothing was changed, for a guard that fails does not consent"
+                "correct what failed, and run the command again; nothing was changed, since a failed guard counts as a refusal"
             }
-            _ => "settle it there, and run the command again: nothing was changed",
+            _ => "allow it in that client or hook, and run the command again; nothing was changed",
         };
         Some(ShellError::new(FAILED, self.why()?, remedy))
     }

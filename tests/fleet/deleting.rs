@@ -271,7 +271,10 @@ fn entries_that_waited_at_a_deletion_are_told_and_published_after_the_return() {
         "sessionDeleted"
     );
     let shown = String::from_utf8(other.run(&["restore"]).stdout).unwrap();
-    assert!(shown.contains("2 entries are here alone"), "{shown}");
+    assert!(
+        shown.contains("2 entries are only on this machine"),
+        "{shown}"
+    );
 
     daemon.done("restore_session", by_id("s"));
     daemon.done("open_session", by_id("s"));

@@ -118,9 +118,13 @@ fn a_move_that_is_not_meant_is_refused() {
     fs::create_dir_all(&deep).unwrap();
     for (args, code, says) in [
         (&[&*old, "/nowhere/at/all"][..], 1, "is not a directory"),
-        (&[&*old, &*new], 1, "is still there"),
-        (&[&*old, &*deep], 2, "would be moved again"),
-        (&["/never/was", &*new], 3, "no session is of /never/was"),
+        (&[&*old, &*new], 1, "still exists"),
+        (&[&*old, &*deep], 2, "would be moved twice"),
+        (
+            &["/never/was", &*new],
+            3,
+            "no session has the directory /never/was",
+        ),
     ] {
         let refused = home.run(&[&["mv"], args].concat(), &[], "");
         assert_eq!(refused.code, Some(code), "{refused:?}");

@@ -160,7 +160,7 @@ fn the_hints_of_tree_name_options_that_show_more() {
         ),
         (
             [&query[..], &["--filter", "all"]].concat(),
-            Some("4 entries not shown; without --query all are"),
+            Some("4 entries not shown; without --query all are shown"),
         ),
         (vec!["--filter", "all"], None),
     ] {

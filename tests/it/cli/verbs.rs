@@ -106,11 +106,11 @@ fn a_veto_says_who_and_why_and_fails() {
     for (body, says) in [
         (
             "echo '{\"cancel\":true,\"reason\":\"building\"}'",
-            "error: cancelled by guard: building\n  try: settle it there",
+            "error: cancelled by guard: building\n  try: allow it in that client or hook",
         ),
         (
             "exit 3",
-            "error: cancelled, since guard failed: it exited with code 3\n  try: mend what failed",
+            "error: cancelled, since guard failed: it exited with code 3\n  try: correct what failed",
         ),
     ] {
         let hook = crate::config::script(&home, "guard", body);
@@ -198,7 +198,7 @@ fn nothing_to_undo_says_where_to_look() {
         assert!(
             output
                 .stderr
-                .ends_with("try: treelined tree tour0001, which shows where it is\n")
+                .ends_with("try: treelined tree tour0001, which shows the leaf\n")
         );
     }
 }
