@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort, TreeFold,
-    TreeOrder, TreeRender,
+    TreeRender,
 };
 
 /// The connection, and the data needed to make it again.
@@ -487,7 +487,6 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
         let mut call = client
             .get_tree()
             .filter(convert::filter(query.filter))
-            .order(TreeOrder::ActiveFirst)
             .render(TreeRender::Unicode)
             .archived(query.archived)
             .sessions(query.sessions)

@@ -164,7 +164,7 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.wait_for("Already at this position");
     tmux.keys("*");
     tmux.wait_for("It still fails.");
-    tmux.keys("Home Down Down Down Down Enter");
+    tmux.keys("Home Down Down Enter");
     tmux.check("choose", "entries are left behind");
     tmux.keys("2");
     tmux.wait_for("[branch summary]");
@@ -237,7 +237,7 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("*");
     tmux.wait_for("It still fails.");
-    tmux.keys("End w");
+    tmux.keys("Home Down Down Down Down Down w");
     tmux.wait_for("No summarizer is configured.");
     tmux.keys(": merge Space x Enter");
     tmux.check("failed", "summarizerUnavailable");

@@ -14,7 +14,7 @@ const STEPS: [Step; 19] = [
     ("trash", "Escape T", "", "The trash is empty."),
     ("tree", "Escape Enter", "", "← active"),
     ("columns", "* Home t", "", "19:00"),
-    ("choose", "t Down Down Down Down Enter", "", "3 Summ"),
+    ("choose", "t Down Down Enter", "", "3 Summ"),
     ("choose-focus", "3", "why it failed", "why it failed"),
     ("label", "Escape Escape L", "tried", "Label"),
     ("fork", "Escape f", "", "Clear the cache."),
