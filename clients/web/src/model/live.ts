@@ -233,10 +233,11 @@ export class Live extends LiveState {
     const { tree } = session;
     // If the leaf is selected, the selection follows the leaf.
     const followed =
-      tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined;
+      !tree.isBetween &&
+      (tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined);
     await tree.reload(
       followed ? 'nearest' : 'keep',
-      followed && leafId !== null ? leafId : tree.cursorId,
+      followed && leafId !== null ? leafId : undefined,
     );
     if (tree.cursorId !== undefined && !followed) session.refreshPath();
     source.session.entryCount = Math.max(

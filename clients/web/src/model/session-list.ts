@@ -75,6 +75,16 @@ export function groups(
 
 const PAGE = 100;
 
+/** A line that can be selected: a session, or an entry that a search has found. */
+export interface ListLine {
+  /** Names the line also after other lines have come and gone. */
+  key: string;
+  sessionId: string;
+  hit?: { entryId: string };
+  /** Says why the session cannot be opened. */
+  damage?: string;
+}
+
 export class SessionList {
   /** The sessions that were read. */
   private loaded: SessionRow[] | undefined;
@@ -86,7 +96,10 @@ export class SessionList {
   typed = '';
   readonly text: TextSearch;
   hasMore = false;
-  selected = 0;
+  /** The key of the line that the reader has selected; undefined as long as it is the first one. */
+  private chosen: string | undefined;
+  /** Where the chosen line was. */
+  private chosenAt = 0;
   private cursor: string | undefined;
   private watching = false;
   private generation = 0;
@@ -108,7 +121,7 @@ export class SessionList {
 
   setFilter(change: Partial<ListFilter>): void {
     this.filter = { ...this.filter, ...change };
-    this.selected = 0;
+    this.selectFirst();
     const { tool, project, archived } = change;
     if ((tool ?? project ?? archived) === undefined) this.live.app.changed();
     else this.load().catch(this.live.app.failed);
@@ -161,7 +174,7 @@ export class SessionList {
 
   search(text: string, cursor?: number): void {
     this.typed = text;
-    this.selected = 0;
+    this.selectFirst();
     this.load().catch(this.live.app.failed);
     this.text.search(text, cursor);
   }
@@ -176,23 +189,50 @@ export class SessionList {
     return (this.rows?.length ?? 0) + this.team.length + this.text.hits.length;
   }
 
+  /** All lines, from the top. */
+  get lines(): ListLine[] {
+    const sessions = (this.rows ?? []).map(({ sessionId, diagnostic }) => ({
+      ...{ key: sessionId, sessionId },
+      ...(diagnostic && { damage: diagnostic.message }),
+    }));
+    const team = this.team.map(({ sessionId }) => ({ key: `team/${sessionId}`, sessionId }));
+    const hits = this.text.hits.map(({ sessionId, entryId }, at) => ({
+      ...{ key: `hit/${at}/${sessionId}/${entryId}`, sessionId },
+      hit: { entryId },
+    }));
+    return [...sessions, ...team, ...hits];
+  }
+
+  /** The index of the selected line. It stays on its session while other sessions move to the top of the list. */
+  get selected(): number {
+    return this.indexIn(this.lines);
+  }
+
+  private indexIn(lines: ListLine[]): number {
+    if (this.chosen === undefined) return 0;
+    const at = lines.findIndex(({ key }) => key === this.chosen);
+    return at < 0 ? Math.max(0, Math.min(lines.length - 1, this.chosenAt)) : at;
+  }
+
+  private selectFirst(): void {
+    this.chosen = undefined;
+  }
+
   move(by: number): void {
-    this.selected = Math.max(0, Math.min(this.count - 1, this.selected + by));
+    const { lines } = this;
+    this.chosenAt = Math.max(0, Math.min(lines.length - 1, this.indexIn(lines) + by));
+    this.chosen = lines[this.chosenAt]?.key;
     this.live.app.changed();
     setTimeout(() =>
       document.querySelector('.sessions .selected')?.scrollIntoView({ block: 'nearest' }),
     );
   }
 
-  accept(at = this.selected): void {
-    const rows = this.rows ?? [];
-    const row = rows[at];
-    const other = this.team[at - rows.length];
-    const hit = this.text.hits[at - rows.length - this.team.length];
-    const sessionId = (row ?? other ?? hit)?.sessionId;
-    if (sessionId === undefined) return;
-    if (row?.diagnostic) {
-      this.live.app.say(row.diagnostic.message, 'warning');
+  accept(line = this.lines[this.selected]): void {
+    if (line === undefined) return;
+    const { sessionId, hit, damage } = line;
+    if (damage !== undefined) {
+      this.live.app.say(damage, 'warning');
       return;
     }
     const open = async (): Promise<void> => {

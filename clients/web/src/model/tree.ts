@@ -59,7 +59,8 @@ export class Tree {
    * the cursor has moved, that reload moves it to `wanted`.
    */
   reload(how: Reveal['how'] = 'keep', wanted?: string): Promise<void> {
-    if (wanted !== undefined && wanted !== this.cursorId) this.destination = { id: wanted, how };
+    if (wanted !== undefined && (wanted !== this.cursorId || this.isBetween))
+      this.destination = { id: wanted, how };
     this.latest = this.read(++this.generation, how);
     return this.latest;
   }
@@ -69,14 +70,14 @@ export class Tree {
     try {
       const { filter, query, folds, archived, sessions } = this;
       const asked = { filter, query, folds, archived, sessions };
-      const view = await this.source.view(asked, this.destination?.id ?? this.cursorId);
+      const view = await this.source.view(asked, this.goal);
       let goal: string | undefined;
       let at = -1;
       // The user may have moved the cursor while the index was read.
       do {
-        goal = this.destination?.id ?? this.cursorId;
+        goal = this.goal;
         at = goal === undefined ? -1 : await view.indexOf(goal);
-      } while (isLatest() && goal !== (this.destination?.id ?? this.cursorId));
+      } while (isLatest() && goal !== this.goal);
       if (!isLatest()) return await this.latest;
       const reveal = this.destination?.how ?? how;
       this.destination = undefined;
@@ -91,6 +92,19 @@ export class Tree {
       this.destination = undefined;
       this.failed(error);
     }
+  }
+
+  /** The entry on which the cursor is after the next reading. */
+  private get goal(): string | undefined {
+    return this.destination?.id ?? (this.isBetween ? undefined : this.cursorId);
+  }
+
+  /**
+   * Whether the row under the cursor is not read yet. Until it is, `cursorId` is the entry on which the cursor was
+   * before.
+   */
+  get isBetween(): boolean {
+    return this.view !== undefined && this.view.total > 0 && this.row() === undefined;
   }
 
   private nameSessions(): void {
@@ -125,6 +139,18 @@ export class Tree {
     this.destination = undefined;
     this.seek = undefined;
     this.setCursor(Math.max(0, Math.min(last, to)), how);
+  }
+
+  /** Moves the cursor to a row that was drawn at `at`. The rows may have changed since then. */
+  async pick(row: Row, at: number): Promise<void> {
+    if (this.view?.row(at)?.id === row.id) this.move(at);
+    else await this.reload('nearest', row.id);
+  }
+
+  /** Opens the branches that are folded into a row, or closes the branch that begins at it. */
+  toggleRow(row: Row): void {
+    if (row.folded) this.open(row);
+    else if (row.opened?.expand) this.close(row.opened.expand, row.id);
   }
 
   /** Moves the cursor to an entry. Unfolds its branch and clears the query if they hide it. */
@@ -166,10 +192,10 @@ export class Tree {
   }
 
   /** Opens the branches that are folded into a row. On any other row, closes the branch of the row. */
-  toggleFold(at = this.cursor): void {
-    const row = this.view?.row(at);
+  toggleFold(): void {
+    const row = this.row();
     if (row?.folded) return this.open(row);
-    for (let above = at; above >= 0; above--) {
+    for (let above = this.cursor; above >= 0; above--) {
       const head = this.view?.row(above);
       if (!head || !row) return;
       if (!headsBranch(head) || head.indent !== row.indent) continue;

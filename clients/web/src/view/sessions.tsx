@@ -4,7 +4,13 @@ import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
 import { AGENTS } from '../model/handoff.ts';
-import { hostsOf, PERIODS, type Grouping, type SessionList } from '../model/session-list.ts';
+import {
+  hostsOf,
+  PERIODS,
+  type Grouping,
+  type ListLine,
+  type SessionList,
+} from '../model/session-list.ts';
 import type { SessionRow, TeamRow } from '../wire.ts';
 import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
@@ -31,8 +37,10 @@ function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
 export function Sessions({ app, live }: { app: App; live: Live }) {
   const { list } = live;
   const { text } = list;
-  const rows = list.rows ?? [];
+  const { lines, selected } = list;
+  const elsewhere = list.rows?.length ?? 0;
   let at = 0;
+  const line = (at: number) => ({ live, line: lines[at], selected: at === selected });
   const keys = (event: KeyboardEvent): void => {
     if (onKey(app, live, event)) event.preventDefault();
   };
@@ -65,12 +73,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           {name !== '' && <h2 dir="auto">{visible(name)}</h2>}
           <ul aria-label={name === '' ? 'Sessions' : visible(name)}>
             {group.map((row) => (
-              <Line
-                live={live}
-                at={at++}
-                key={row.sessionId}
-                below={<PutAway live={live} row={row} />}
-              >
+              <Line {...line(at++)} key={row.sessionId} below={<PutAway live={live} row={row} />}>
                 <SessionLine row={row} />
               </Line>
             ))}
@@ -87,7 +90,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           <h2>On other machines</h2>
           <ul aria-label="Sessions of other machines">
             {list.team.map((row, at) => (
-              <Line live={live} at={rows.length + at} key={row.sessionId}>
+              <Line {...line(elsewhere + at)} key={row.sessionId}>
                 <TeamLine row={row} />
               </Line>
             ))}
@@ -105,8 +108,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
       <ul aria-label="Entries">
         {text.hits.map((hit, at) => (
           <Line
-            live={live}
-            at={rows.length + list.team.length + at}
+            {...line(elsewhere + list.team.length + at)}
             key={`${hit.sessionId}/${hit.entryId}/${at}`}
             below={<MoreHits search={text} at={at} />}
           >
@@ -196,20 +198,20 @@ function PutAway({ live, row }: { live: Live; row: SessionRow }) {
 
 interface LineProps {
   live: Live;
-  at: number;
+  line: ListLine | undefined;
+  selected: boolean;
   children: ComponentChildren;
   below?: ComponentChildren;
 }
 
-function Line({ live, at, children, below }: LineProps) {
-  const { list } = live;
+function Line({ live, line, selected, children, below }: LineProps) {
   return (
     <li>
       <button
         type="button"
-        class={`session-line ${at === list.selected ? 'selected' : ''}`}
-        aria-current={at === list.selected ? 'true' : undefined}
-        onClick={() => list.accept(at)}
+        class={`session-line ${selected ? 'selected' : ''}`}
+        aria-current={selected ? 'true' : undefined}
+        onClick={() => live.list.accept(line)}
       >
         {children}
       </button>

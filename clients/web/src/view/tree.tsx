@@ -69,7 +69,8 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
     const row = tree.view?.row(at);
     rows.push(
       <TreeRow
-        key={at}
+        // The element stays with its entry, so that a click does not reach another row.
+        key={row?.id ?? at}
         app={app}
         tree={tree}
         at={at}
@@ -176,7 +177,7 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
   ];
   const select = (): void => {
     app.drawer = false;
-    tree.move(at);
+    void tree.pick(row, at);
   };
   return (
     <div
@@ -190,7 +191,9 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
       {...(folds ? { 'aria-expanded': !folded } : {})}
       style={style}
       onClick={select}
-      onDblClick={() => app.act(folded ? 'toggle-fold' : 'accept')}
+      onDblClick={() => {
+        if (tree.row()?.id === row.id) app.act(folded ? 'toggle-fold' : 'accept');
+      }}
     >
       <i class="dot" aria-hidden="true" />
       <Guides prefix={row.prefix} indent={row.indent} most={shown.most} />
@@ -200,7 +203,7 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
           aria-hidden="true"
           onClick={(event) => {
             event.stopPropagation();
-            tree.toggleFold(at);
+            tree.toggleRow(row);
           }}
         />
       )}

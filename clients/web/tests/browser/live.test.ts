@@ -18,7 +18,18 @@ function small(id: string): SessionWriter {
   return s;
 }
 
-const SESSIONS = ['follow', 'go', 'draft', 'label', 'ask', 'refuse', 'command', 'lost', 'reload'];
+const SESSIONS = [
+  'follow',
+  'above',
+  'go',
+  'draft',
+  'label',
+  'ask',
+  'refuse',
+  'command',
+  'lost',
+  'reload',
+];
 
 describe('the live page', () => {
   let stage: Stage;
@@ -123,6 +134,56 @@ describe('the live page', () => {
     });
     await page.locator('#tree .row.selected', { hasText: 'A new question.' }).waitFor();
     await page.locator('#path').getByText('A new question.').waitFor();
+  });
+
+  test('the cursor stays on its entry while another client appends above it', async () => {
+    const page = await open('above');
+    peer = await Peer.connect(served);
+    await peer.call('open_session', { sessionId: 'above' });
+    const say = (content: string) =>
+      peer?.call('append_message', { message: { role: 'user', content } });
+    await peer.call('navigate_tree', { targetId: 'a1' });
+    await say('By boat.');
+    await say('Slowly.');
+    await page.locator('#tree').focus();
+    await page.keyboard.press('*');
+    await row(page, 'By boat.').click();
+    await page.locator('#tree .row.selected', { hasText: 'By boat.' }).waitFor();
+    await peer.call('navigate_tree', { targetId: 'a2' });
+    await say('At one?');
+    const above = row(page, 'At one?');
+    await above.waitFor();
+    const selected = page.locator('#tree .row.selected', { hasText: 'By boat.' });
+    await selected.waitFor();
+    const [upper, lower] = [await above.boundingBox(), await selected.boundingBox()];
+    assert.ok(upper && lower && upper.y < lower.y);
+  });
+
+  test('the selected session stays selected while another one moves to the top', async () => {
+    const titled = (id: string, title: string): SessionWriter => {
+      const s = new SessionWriter(id);
+      s.user('u1', null, title);
+      return s;
+    };
+    const two = await stage.serve(titled('rome', 'To Rome.'), titled('oslo', 'To Oslo.'));
+    watched = await two.open('');
+    const { page } = watched;
+    const lines = page.locator('.session-line');
+    await lines.nth(1).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
+    const titles = page.locator('.session-title');
+    const [first, second] = await titles.allInnerTexts();
+    assert.ok(first !== undefined && second !== undefined);
+    peer = await Peer.connect(two);
+    const sessionId = second === 'To Rome.' ? 'rome' : 'oslo';
+    await peer.call('open_session', { sessionId });
+    await peer.call('append_message', { message: { role: 'user', content: 'At noon.' } });
+    await titles.first().getByText(second).waitFor();
+    await page.locator('.session-line.selected', { hasText: first }).waitFor();
+    assert.equal(await page.locator('.session-line.selected').count(), 1);
+    await page.keyboard.press('Enter');
+    await page.locator('#tree .row', { hasText: first }).waitFor();
   });
 
   test('it goes elsewhere with a summary, and the text of a user message becomes the draft', async () => {

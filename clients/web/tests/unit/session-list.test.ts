@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groups, type ListFilter } from '../../src/model/session-list.ts';
+import type { LiveState } from '../../src/model/live-state.ts';
+import { groups, SessionList, type ListFilter } from '../../src/model/session-list.ts';
 import type { SessionRow } from '../../src/wire.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');
@@ -53,4 +54,31 @@ test('sessions are grouped by project, tool and date', () => {
 
 test('sessions are filtered by date', () => {
   assert.deepEqual(grouped({ days: 7 }), [['', 'abd']]);
+});
+
+/** Once, the line of the same number was selected, and Enter opened another session. */
+test('the selected line stays on its session while others move to the top', async () => {
+  let sessions = rows;
+  const live = {
+    app: { changed: () => undefined, failed: (error: unknown) => assert.fail(String(error)) },
+    call: (method: string) => Promise.resolve(method === 'list_sessions' ? { sessions } : {}),
+  };
+  globalThis.document = { querySelector: () => null } as unknown as Document;
+  const list = new SessionList(live as unknown as LiveState);
+  const selected = (): string | undefined => list.lines[list.selected]?.sessionId;
+  await list.load();
+  assert.equal(selected(), 'a');
+  list.move(1);
+  assert.equal(selected(), 'b');
+  sessions = [row('new', '/trip', '2026-11-24T11:59:00Z'), ...rows];
+  await list.load();
+  assert.deepEqual([selected(), list.selected], ['b', 2]);
+  list.move(1);
+  assert.equal(selected(), 'c');
+  // The session is deleted. The line that is now there is selected.
+  sessions = sessions.filter(({ sessionId }) => sessionId !== 'c');
+  await list.load();
+  assert.equal(selected(), 'd');
+  list.setFilter({ days: 7 });
+  assert.equal(selected(), 'new');
 });

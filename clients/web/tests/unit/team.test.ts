@@ -23,7 +23,7 @@ test('sessions of other machines follow those of this one, and open by their ids
   assert.equal(list.count, 2);
   globalThis.history = { replaceState: () => undefined } as unknown as History;
   globalThis.location = { pathname: '/' } as unknown as Location;
-  list.accept(1);
+  list.accept(list.lines[1]);
   await Promise.resolve();
   assert.deepEqual(opened, [{ session: 'there' }]);
 });

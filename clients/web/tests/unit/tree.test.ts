@@ -68,6 +68,24 @@ test('the cursor stays where the reader moves it while rows are read', async () 
   assert.deepEqual([tree.cursorId, tree.cursor], ['a', 1]);
 });
 
+/** Once, a click on a row moved the cursor to the row that another client had meanwhile put there. */
+test('a click reaches the entry of its row after the rows have changed', async () => {
+  const { source, tree } = await opened();
+  const [c, d] = [tree.view?.row(2), tree.view?.row(3)];
+  assert.ok(c && d);
+  source.ids.unshift('new');
+  const reloaded = tree.reload('keep');
+  await source.arrive();
+  await reloaded;
+  assert.deepEqual([tree.cursorId, tree.cursor], ['b', 2]);
+  const picked = tree.pick(c, 2);
+  await source.arrive();
+  await picked;
+  assert.deepEqual([tree.cursorId, tree.cursor], ['c', 3]);
+  await tree.pick(d, 4);
+  assert.deepEqual([tree.cursorId, tree.cursor], ['d', 4]);
+});
+
 /** Rows of which some are user messages. They are read when the test says so. */
 function pages(total: number, prompts: number[]) {
   const loaded = new Set<number>();
@@ -119,6 +137,22 @@ test('a jump to a prompt reads the rows between', async () => {
   assert.deepEqual([tree.cursor, tree.isSeeking, ended], [700, false, 1]);
   tree.movePrompt(-1, none);
   assert.equal(tree.cursor, 450);
+});
+
+/** Once, a change by another client moved the cursor back to the last row that had been read. */
+test('the cursor stays on a row that is not read yet while the rows change', async () => {
+  const { tree, read } = pages(1000, []);
+  read(0, 200);
+  await tree.reload('center', 'r10');
+  tree.move(500);
+  assert.deepEqual([tree.cursorId, tree.isBetween], ['r10', true]);
+  await tree.reload('keep');
+  assert.equal(tree.cursor, 500);
+  read(450, 550);
+  assert.deepEqual([tree.cursorId, tree.isBetween], ['r500', false]);
+  tree.move(700);
+  await tree.reload('center', 'r500');
+  assert.equal(tree.cursor, 500);
 });
 
 test('a reader who moves ends the jump to a prompt', async () => {
