@@ -215,7 +215,7 @@ Mark the text that was found if the snippet of MATCH is the label."
      (if (and match (not (equal label (plist-get match :snippet))))
          (treelined-row-snippet match text-face)
        (treelined-row-faced (concat (when-let* ((tokens (plist-get node :tokens)))
-                                      (format "(%d tokens) " tokens))
+                                      (format "%d tokens before: " tokens))
                                     (plist-get node :preview))
                             text-face))
      (unless (seq-empty-p flags)

@@ -263,8 +263,8 @@ impl DrawnRow {
             said.push_str(&format!("{tokens} tokens before: "));
         }
         said.push_str(&self.preview);
-        for flag in &self.flags {
-            said.push_str(&format!(" ({flag})"));
+        if !self.flags.is_empty() {
+            said.push_str(&format!(" ({})", self.flags.join(", ")));
         }
         said
     }

@@ -84,6 +84,7 @@ mod turns;
 mod unseen;
 mod usage;
 mod web;
+mod words_of_rows;
 mod writers;
 
 use treelined_core::test_support::{random, sample};

@@ -92,7 +92,7 @@
   (should (equal "x" (treelined-session-title (make-treelined-session :id "x")))))
 
 (ert-deftest treelined-tree-flags-errors-labels-and-tokens-are-in-the-row ()
-  (should (equal "  assistant  [it] ✗ (12 tokens) No key (orphan, cycle)"
+  (should (equal "  assistant  [it] ✗ 12 tokens before: No key (orphan, cycle)"
                  (substring-no-properties
                   (treelined-row-line '(:type "message" :role "assistant" :preview "No key"
                                         :label "it" :isError t :tokens 12

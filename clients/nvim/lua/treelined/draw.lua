@@ -203,7 +203,7 @@ function M.row(node, look)
   end
   local said = preview
   if node.tokens then
-    said = ('(%d tokens) '):format(node.tokens) .. said
+    said = ('%d tokens before: '):format(node.tokens) .. said
   end
   local text_group = 'TreelinedInactive'
   if node.onActivePath then

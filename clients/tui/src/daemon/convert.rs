@@ -252,6 +252,7 @@ fn row(node: TreeNode) -> Row {
         is_archived: node.archived.unwrap_or_default(),
         tokens: node.tokens,
         tool: node.tool_name.as_deref().map(text::line),
+        is_call: node.tool_call.is_some(),
         is_error: node.is_error.unwrap_or_default(),
         prefix: node.prefix.as_deref().map(text::line).unwrap_or_default(),
         icon: node.icon.as_deref().map(text::line),
@@ -286,12 +287,16 @@ pub fn kind(entry_type: &str, role: Option<&str>) -> Kind {
         ("message", Some("assistant")) => Kind::Assistant,
         ("message", Some("toolResult")) => Kind::Tool,
         ("message", Some("bashExecution")) => Kind::Bash,
-        ("compaction", _) => Kind::Compaction,
-        ("branch_summary", _) => Kind::Summary,
+        ("compaction", _) | ("message", Some("compactionSummary")) => Kind::Compaction,
+        ("branch_summary", _) | ("message", Some("branchSummary")) => Kind::Summary,
         ("custom_message", _) => Kind::Plugin,
-        ("mode_change", _) => Kind::Other("mode".to_owned()),
         ("message", Some(role)) => Kind::Other(text::line(role)),
-        (other, _) => Kind::Other(text::line(&other.replace('_', " "))),
+        ("thinking_level_change", _) => Kind::Other("thinking".to_owned()),
+        ("model_change", _) => Kind::Other("model".to_owned()),
+        ("mode_change", _) => Kind::Other("mode".to_owned()),
+        ("session_info", _) => Kind::Other("name".to_owned()),
+        ("context_edit", _) => Kind::Other("edit".to_owned()),
+        (other, _) => Kind::Other(text::line(other)),
     }
 }
 
@@ -364,6 +369,29 @@ pub fn event(notification: &Notification) -> Option<Event> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The terminal once had its own words: `[branch summary]`, `▪` and `[model change: …]`.
+    #[test]
+    fn the_words_of_rows_are_those_of_all_clients() {
+        let contract = include_str!("../../../../schema/protocol.md");
+        let (_, table) = contract.split_once("### 6.9 ").unwrap();
+        let (table, _) = table.split_once("\n## ").unwrap();
+        let mut checked = 0;
+        for row in table.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let bare = |cell: &str| cell.trim_matches('`').to_owned();
+            let (kinds, word) = (cells[1], bare(cells[2]));
+            for name in kinds.split(", ").map(bare) {
+                let kind = match name.contains('_') || name == "compaction" {
+                    true => kind(&name, None),
+                    false => kind("message", Some(&name)),
+                };
+                assert_eq!(kind.word(), word, "{name}");
+                checked += 1;
+            }
+        }
+        assert!(checked >= 14, "{checked}");
+    }
 
     /// The last line of the log was shown after the reason, as if it were the cause.
     #[test]

@@ -28,6 +28,8 @@ pub struct Row {
     pub tokens: Option<u64>,
     /// The tool of a tool result.
     pub tool: Option<String>,
+    /// Whether the preview is a call with its result, which says that it failed.
+    pub is_call: bool,
     pub is_error: bool,
     /// The guides before the row.
     pub prefix: String,
@@ -63,8 +65,24 @@ pub enum Kind {
     Summary,
     /// A message of a plugin.
     Plugin,
-    /// An entry of another kind, with its type or role.
+    /// An entry of another kind, with the word for its type or role.
     Other(String),
+}
+
+impl Kind {
+    /// Returns the word before the text of a row, which is that of all clients (protocol.md §6.9).
+    pub fn word(&self) -> &str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Bash => "shell",
+            Self::Compaction => "compaction",
+            Self::Summary => "summary",
+            Self::Plugin => "note",
+            Self::Other(word) => word,
+        }
+    }
 }
 
 /// A session that comes from an entry.

@@ -1,8 +1,7 @@
 //! Draws the rows of the tree.
 
-use super::{marked, prose, put, put_emptiness};
+use super::{marked, put, put_emptiness};
 use crate::keys::{Action, Context};
-use crate::markdown::Prose;
 use crate::message::{Kind, Row, RowStyle};
 use crate::model::{Connection, Model};
 use crate::text;
@@ -16,8 +15,11 @@ use std::ops::Range;
 /// The number of columns before the guides: the cursor or a mark, the active path, a space.
 const GUTTER: usize = 3;
 
-/// If the pane has fewer columns than this, roles are abbreviated.
+/// If the pane has fewer columns than this, words before the text of rows have no column of their own.
 const NARROW: usize = 60;
+
+/// The width of the column of these words.
+const SPEAKER: usize = 10;
 
 /// If the pane has fewer columns than this, no columns are shown beside the text.
 const LEAST_WITH_COLUMNS: usize = 36;
@@ -32,7 +34,7 @@ const CLOCK: usize = 5;
 const ACTIVE: &str = " ← active";
 const OTHERS: &str = " ← others";
 const BOTH: &str = " ← active, others";
-const ARCHIVED: &str = " ← archived";
+const ARCHIVED: &str = " (archived)";
 
 pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     if area.height == 0 {
@@ -96,10 +98,18 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     };
     let used: usize = spans.iter().map(Span::width).sum();
     let right = right_columns(model, row, columns);
-    let room = columns.saturating_sub(used + text::width(tail) + text::width(&right));
+    let flags = match row.flags.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", row.flags.join(", ")),
+    };
+    let ends = text::width(&flags) + text::width(tail) + text::width(&right);
+    let room = columns.saturating_sub(used + ends);
     let mut content = content(model, row, columns < NARROW, room);
     cut_spans(&mut content, room);
     spans.extend(content);
+    if !flags.is_empty() {
+        spans.push(Span::styled(flags, theme.error));
+    }
     if !tail.is_empty() {
         let style = match (active, others) {
             (true, _) => theme.active,
@@ -162,87 +172,61 @@ pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     marked.then(|| end.saturating_sub(2)..end)
 }
 
-/// Returns the name of the branch, the label, the flags, the speaker and the text of a row. `room` is the width for all of
-/// them. Only a text with matches of a search is cut here.
+/// Returns the speaker, the name of the branch, the label and the text of a row, in the order of all clients (protocol.md
+/// §6.9). `room` is the width for all of them. Only a text with matches of a search is cut here.
 fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'static>> {
     let theme = &model.settings.theme;
     let mut spans = Vec::new();
-    let label = row.label.as_ref().map(|label| {
+    if !row.is_folded() {
+        spans.push(speaker(row, theme, narrow));
+        if let Some(name) = &row.branch_name {
+            spans.push(Span::styled(format!("{name} · "), theme.label));
+        }
+        if !row.sessions.is_empty() {
+            spans.push(Span::styled(format!("↗ {} · ", row.born()), theme.mark));
+        }
+    }
+    spans.extend(row.label.as_ref().map(|label| {
         let time = row.label_time.as_ref().filter(|_| model.tree.label_times);
         let time = time.map_or_else(String::new, |time| format!(" {time}"));
         Span::styled(format!("[{label}{time}] "), theme.label)
-    });
+    }));
     if row.is_folded() {
-        spans.extend(label);
         spans.push(Span::styled(row.preview.clone(), theme.dim));
         return spans;
     }
-    if let Some(name) = &row.branch_name {
-        spans.push(Span::styled(format!("{name} · "), theme.label));
-    }
-    if !row.sessions.is_empty() {
-        spans.push(Span::styled(format!("↗ {} · ", row.born()), theme.mark));
-    }
-    spans.extend(label);
-    if !row.flags.is_empty() {
-        spans.push(Span::styled(
-            format!("!{} ", row.flags.join(" !")),
-            theme.error,
-        ));
-    }
-    let failed = |style: Style| if row.is_error { theme.error } else { style };
-    if let Some(found) = model.tree.found(row) {
-        let (speaker, style) = speaker(row, theme, narrow);
-        spans.push(speaker);
-        let used: usize = spans.iter().map(Span::width).sum();
-        let room = room.saturating_sub(used);
-        spans.extend(marked(theme, found, room, failed(style)));
-        return spans;
-    }
-    let (speaker, style) = speaker(row, theme, narrow);
-    let style = failed(style);
-    // The preview begins with the name of the tool if the call of the result is known.
-    let is_named = |tool: &str| row.preview.starts_with(tool);
-    match &row.kind {
-        Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {
-            spans.extend(call(row, theme));
-            return spans;
-        }
-        Kind::Other(_) if row.icon.is_some() || row.style.is_some() => {}
-        Kind::Other(kind) => {
-            let text = match row.preview.is_empty() {
-                true => format!("[{kind}]"),
-                false => format!("[{kind}: {}]", row.preview),
-            };
-            spans.push(Span::styled(text, theme.dim));
-            return spans;
-        }
-        Kind::Plugin if row.icon.is_some() => {}
-        _ => spans.push(speaker),
-    }
     // The preview of a call says that it failed.
-    if row.is_error && row.kind != Kind::Tool {
+    if row.is_error && !row.is_call {
         spans.push(Span::styled("✗ ", theme.error));
     }
     if let Some(icon) = &row.icon {
         let mark = row.style.map_or(theme.plugin, |style| theme.row(style));
         spans.push(Span::styled(format!("{icon} "), mark));
     }
-    match row.kind {
-        // Models wrote this text, and they write Markdown.
-        Kind::Assistant | Kind::Summary | Kind::Compaction => {
-            let text = row.preview.trim_start_matches('#').trim_start();
-            spans.extend(prose(theme, &Prose::parse(text), style));
-        }
-        _ => spans.push(Span::styled(row.preview.clone(), style)),
+    let style = text_style(row, theme);
+    if let Some(found) = model.tree.found(row) {
+        let used: usize = spans.iter().map(Span::width).sum();
+        spans.extend(marked(theme, found, room.saturating_sub(used), style));
+        return spans;
+    }
+    if let Some(tokens) = row.tokens {
+        spans.push(Span::styled(format!("{tokens} tokens before: "), theme.dim));
+    }
+    match row.is_call {
+        true => spans.extend(call(row, theme)),
+        false => spans.push(Span::styled(row.preview.clone(), style)),
     }
     spans
 }
 
 /// Returns a call with its result: the tool, its argument, and a failure in the colour of errors.
 fn call(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
+    // The preview of a command does not begin with the name of the tool.
     let name = row.tool.as_deref().unwrap_or_default();
-    let rest = row.preview.get(name.len()..).unwrap_or_default();
+    let (name, rest) = match row.preview.strip_prefix(name) {
+        Some(rest) => (name, rest),
+        None => ("", row.preview.as_str()),
+    };
     let (argument, result) = match rest.find(" → ") {
         Some(at) => rest.split_at(at),
         None => (rest, ""),
@@ -259,50 +243,43 @@ fn call(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
     ]
 }
 
-/// Returns the word before the text of a row, and the style of the text.
-fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
+/// Returns the word before the text of a row. It fills a column unless the pane is narrow.
+fn speaker(row: &Row, theme: &Theme, narrow: bool) -> Span<'static> {
     let failed = |style: Style| if row.is_error { theme.error } else { style };
-    let custom = row.style.map(|style| theme.row(style));
+    let style = match &row.kind {
+        Kind::User => theme.user,
+        Kind::Assistant | Kind::Other(_) => theme.dim,
+        Kind::Tool | Kind::Bash => failed(theme.tool),
+        Kind::Compaction => theme.compaction,
+        Kind::Summary => theme.summary,
+        Kind::Plugin => row.style.map_or(theme.plugin, |style| theme.row(style)),
+    };
+    let word = text::cut(row.kind.word(), SPEAKER);
+    let gap = if narrow {
+        0
+    } else {
+        SPEAKER.saturating_sub(text::width(&word))
+    };
+    Span::styled(format!("{word}{} ", " ".repeat(gap)), style)
+}
+
+/// Returns the style of the text of a row.
+fn text_style(row: &Row, theme: &Theme) -> Style {
+    if row.is_error {
+        return theme.error;
+    }
     match &row.kind {
-        Kind::User => {
-            let speaker = if narrow { "❯ " } else { "user: " };
-            (Span::styled(speaker, theme.user), theme.text)
-        }
-        Kind::Assistant => {
-            let speaker = if narrow { "" } else { "assistant: " };
-            (Span::styled(speaker, theme.dim), theme.assistant)
-        }
-        Kind::Tool => {
-            let tool = row.tool.as_deref().unwrap_or("tool");
-            (
-                Span::styled(format!("[{tool}] "), failed(theme.tool)),
-                theme.tool,
-            )
-        }
-        Kind::Bash => (Span::styled("$ ", failed(theme.tool)), theme.tool),
-        Kind::Compaction => {
-            let tokens = row.tokens.map_or_else(String::new, |tokens| {
-                format!(": {} tokens", crate::time::tokens(tokens))
-            });
-            let speaker = format!("[compaction{tokens}] ");
-            (Span::styled(speaker, theme.compaction), theme.dim)
-        }
-        Kind::Summary => (
-            Span::styled("[branch summary] ", theme.summary),
-            theme.summary,
-        ),
-        Kind::Plugin => (
-            Span::styled("▪ ", custom.unwrap_or(theme.plugin)),
-            // Only the mark has the accent colour, since the text is for people, like a message of the user.
-            match row.style {
-                Some(RowStyle::Accent) | None => theme.text,
-                Some(style) => theme.row(style),
-            },
-        ),
-        Kind::Other(kind) => (
-            Span::styled(format!("[{kind}] "), theme.dim),
-            custom.unwrap_or(theme.dim),
-        ),
+        Kind::User => theme.text,
+        Kind::Assistant => theme.assistant,
+        Kind::Tool | Kind::Bash => theme.tool,
+        Kind::Compaction => theme.dim,
+        Kind::Summary => theme.summary,
+        // Only the mark has the accent colour, since the text is for people, like a message of the user.
+        Kind::Plugin => match row.style {
+            Some(RowStyle::Accent) | None => theme.text,
+            Some(style) => theme.row(style),
+        },
+        Kind::Other(_) => row.style.map_or(theme.dim, |style| theme.row(style)),
     }
 }
 

@@ -204,11 +204,14 @@ fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     let mut screen = Screen::tree(80, 12, rows);
     let text = screen.text();
     assert!(
-        text.contains("the shell · [fast] user: Try another shell."),
+        text.contains("user       the shell · [fast] Try another shell."),
         "{text}"
     );
-    assert!(text.contains("user: ✗ Why does the build fail?"), "{text}");
-    let said = "↗ 2 subagents, 1 fork · user: Add the import.";
+    assert!(
+        text.contains("user       ✗ Why does the build fail?"),
+        "{text}"
+    );
+    let said = "user       ↗ 2 subagents, 1 fork · Add the import.";
     assert!(text.contains(said), "{text}");
     // The first page was asked for without the sessions, for which the daemon reads its list.
     screen.silent = true;

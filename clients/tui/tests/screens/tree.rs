@@ -69,6 +69,7 @@ fn abandoned() -> Vec<Row> {
         Row {
             kind: Kind::Tool,
             tool: Some("bash".into()),
+            is_call: true,
             parent: Some("a2".into()),
             children: 1,
             ..row("t1", "│  ", "rm -r target")
@@ -76,15 +77,20 @@ fn abandoned() -> Vec<Row> {
         Row {
             kind: Kind::Tool,
             tool: Some("bash".into()),
+            is_call: true,
             is_error: true,
             parent: Some("t1".into()),
             children: 1,
-            ..row("t2", "│  ", "error[E0432]: unresolved import")
+            ..row(
+                "t2",
+                "│  ",
+                "cargo build → ✗ error[E0432]: unresolved import",
+            )
         },
         Row {
             kind: Kind::Bash,
             parent: Some("t2".into()),
-            ..row("b1", "│  ", "git status")
+            ..row("b1", "│  ", "$ git status")
         },
         Row {
             kind: Kind::Plugin,
@@ -93,7 +99,7 @@ fn abandoned() -> Vec<Row> {
             ..row("p1", "└─ ", "CI: 3 tests failed")
         },
         Row {
-            kind: Kind::Other("model change".into()),
+            kind: Kind::Other("model".into()),
             flags: vec!["recovered".into()],
             parent: Some("p1".into()),
             ..row("m1", "   ", "anthropic/opus")

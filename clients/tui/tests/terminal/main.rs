@@ -167,7 +167,7 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.keys("Home Down Down Enter");
     tmux.check("choose", "entries are left behind");
     tmux.keys("2");
-    tmux.wait_for("[branch summary]");
+    tmux.wait_for("summary    Tried");
     tmux.wait_for("Summarized. Send the text, then H goes on in another agent.");
     // The text of the user message opens as a draft, which is changed and sent.
     tmux.check("draft", "New user message");
@@ -175,9 +175,9 @@ fn a_navigation_with_a_summary_can_be_undone() {
     tmux.keys("Enter");
     tmux.wait_for("Sent.");
     tmux.wait("the new message", |screen| {
-        screen
-            .lines()
-            .any(|line| line.contains("user: Clear the cache. And the target folder. ← active"))
+        screen.lines().any(|line| {
+            line.contains("user       Clear the cache. And the target folder. ← active")
+        })
     });
     tmux.keys("u");
     tmux.wait_for("Undone.");
@@ -258,7 +258,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.wait_for("← active");
     tmux.keys("C-u");
     tmux.wait("user messages only", |screen| {
-        screen.contains("user-only") && !screen.contains("assistant:")
+        screen.contains("user-only") && !screen.contains("assistant ")
     });
     tmux.keys("C-l");
     tmux.wait("labelled only", |screen| {
@@ -278,7 +278,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.wait_for("Label");
     tmux.typed("start");
     tmux.keys("Enter");
-    tmux.wait_for("[start] user: Why");
+    tmux.wait_for("user       [start] Why");
     tmux.keys("T");
     tmux.wait_for("[both ways 2026-11-21 19:00]");
     tmux.keys("T y");
@@ -289,11 +289,11 @@ fn filters_search_labels_folds_preview_and_copy() {
     );
     // Open the branch that was left, fold it, and open it again.
     tmux.keys("Home Down Down M-Right");
-    tmux.wait_for("assistant: It still fails.");
+    tmux.wait_for("assistant  It still fails.");
     tmux.keys("C-Left");
     tmux.wait_for("⊞ 4 entries · Clear the cache.");
     tmux.keys("M-Right");
-    tmux.wait_for("assistant: It still fails.");
+    tmux.wait_for("assistant  It still fails.");
     tmux.keys("Down Down Down M A M C");
     tmux.check("compare", "Common ancestor");
     tmux.keys("Escape");
@@ -321,7 +321,7 @@ fn the_mouse_works() {
         ));
     };
     click(20, 2);
-    tmux.wait_for("›• user: Why does the build fail?");
+    tmux.wait_for("›• user       Why does the build fail?");
     click(7, 4);
     tmux.wait_for("It still fails.");
     click(7, 4);
@@ -349,11 +349,11 @@ fn entries_by_another_program_appear() {
     tmux.start("tour");
     tmux.wait_for("← active");
     tmux.keys("Home Down");
-    tmux.wait_for("›• [both ways] assistant");
+    tmux.wait_for("›• assistant  [both ways]");
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
     let line = r#"{"type":"message","id":"x1","parentId":"a1","timestamp":"2026-11-21T19:01:00.000Z","message":{"role":"user","content":"I was here too."}}"#;
     writeln!(file, "{line}").unwrap();
-    tmux.check("live", "user: I was here too. ← others");
+    tmux.check("live", "user       I was here too. ← others");
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -382,7 +382,7 @@ fn the_death_of_the_daemon_shows_a_dialog_and_r_restarts_it() {
     tmux.keys("L C-u");
     tmux.typed("alive");
     tmux.keys("Enter");
-    tmux.wait_for("›• [alive] assistant");
+    tmux.wait_for("›• assistant  [alive]");
     assert_ne!(tmux.daemons(), before);
     tmux.keys("Q");
     tmux.is_restored();
@@ -403,7 +403,7 @@ fn the_death_of_the_daemon_leaves_the_draft_and_the_place() {
     tmux.start("tour");
     tmux.wait_for("← active");
     tmux.keys("C-t Home Down");
-    tmux.wait_for("›• [both ways] assistant");
+    tmux.wait_for("›• assistant  [both ways]");
     tmux.keys("i");
     tmux.wait_for("New user message");
     tmux.typed("Half a thought");
@@ -418,7 +418,7 @@ fn the_death_of_the_daemon_leaves_the_draft_and_the_place() {
     tmux.wait_for("Half a thought, finished");
     // The session may not be open again; then the program says so, and sends nothing.
     tmux.wait("the sent message", |screen| {
-        let is_sent = screen.contains("user: Half a thought, finished ← active");
+        let is_sent = screen.contains("user       Half a thought, finished ← active");
         if !is_sent && screen.contains("New user message") {
             tmux.keys("C-s");
         }
@@ -599,7 +599,7 @@ fn a_hundred_thousand_entries_scroll() {
     tmux.start("tour");
     tmux.wait_for("entry 99999 ← active");
     tmux.keys("Home");
-    tmux.wait_for("›• user: entry 0");
+    tmux.wait_for("›• user       entry 0");
     tmux.keys("NPage NPage NPage");
     tmux.wait("the fourth page", |screen| {
         screen.contains("›• ") && !screen.contains("entry 0\n")

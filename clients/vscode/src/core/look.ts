@@ -41,7 +41,7 @@ const STYLES: Partial<Record<string, string>> = {
   dim: 'disabledForeground',
 };
 
-/** The words of all clients (src/cli/drawing.rs). */
+/** The words of all clients (protocol.md §6.9). */
 const NAMES: Partial<Record<string, string>> = {
   toolResult: 'tool',
   bashExecution: 'shell',

@@ -242,6 +242,7 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
       <span class="text" dir="auto">
         {failed && '✗ '}
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
+        {row.tokens !== undefined && !row.match && `${row.tokens} tokens before: `}
         {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} query={query} />}
       </span>
     </>

@@ -25,7 +25,7 @@ export function toneOf(row: { type: string; role?: string | undefined }): Tone {
   }
 }
 
-/** The words of all clients (src/cli/drawing.rs). */
+/** The words of all clients (protocol.md §6.9). */
 const SPEAKERS = new Map([
   ['toolResult', 'tool'],
   ['bashExecution', 'shell'],
@@ -54,9 +54,6 @@ export function leadOf(row: Row): string {
     return named || row.role === 'bashExecution' ? '' : visible(row.toolName ?? 'tool');
   }
   if (tone === 'custom' && row.icon !== undefined) return '';
-  if (tone === 'compaction' && row.tokens !== undefined) {
-    return `compaction, ${Math.round(row.tokens / 1000)}k tokens`;
-  }
   return speakerOf(row);
 }
 
