@@ -467,6 +467,10 @@ impl<'a> PreviewWalk<'a> {
             .unwrap_or(inside);
         let name = self.facts.tool_name.as_deref();
         let is_command = name.is_some_and(|name| tools::saying(name) == Saying::Command);
+        if self.is_head && (which == Which::Last || is_command) {
+            // All lines are needed, so the part in the head is not read in vain.
+            end?;
+        }
         let told = result::told(inside, end.is_err(), which, is_command);
         if which == Which::Last {
             self.facts.lines = self.facts.lines.saturating_add(told.lines);

@@ -94,7 +94,9 @@ pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) 
         if !(is_whole || which == Which::Last) || !counts(line) {
             continue;
         }
-        let is_added = ADDED.iter().any(|start| line.starts_with(start));
+        let is_added = ADDED
+            .iter()
+            .any(|start| start.first() == line.first() && line.starts_with(start));
         let place = if is_added { &mut added } else { &mut told.line };
         if which == Which::Last || place.is_none() {
             *place = Some(line);
@@ -237,6 +239,9 @@ fn next_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 fn counts(line: &[u8]) -> bool {
+    if line.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return true;
+    }
     let mut rest = line;
     while let Some((char, length)) = json::first_char(rest) {
         if char.is_alphanumeric() {

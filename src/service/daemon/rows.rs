@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use treelined_core::entry::Role;
 use treelined_core::error::{Error, Result};
 use treelined_core::tree::{FilePlace, Node};
-use treelined_core::view::{Caller, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
+use treelined_core::view::{Caller, Entry, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
 use treelined_files::cache::Cache;
 use treelined_files::log::body::{self, Bodies};
 use treelined_files::log::preview_cache::{
@@ -38,6 +39,17 @@ type Calls = HashMap<String, ToolCall<'static>>;
 
 /// The number of assistant messages that are kept: enough for a view that alternates between branches.
 const HELD_CALLERS: usize = 8;
+
+impl Callers<'_> {
+    fn hold(&mut self, node: Node, calls: Vec<ToolCall<'static>>) {
+        if self.held.len() >= HELD_CALLERS {
+            self.held.remove(0);
+        }
+        let calls = calls.into_iter();
+        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
+        self.held.push((node, calls));
+    }
+}
 
 impl<'b> RowReader<'b> {
     pub(crate) fn new(bodies: &'b Bodies) -> Self {
@@ -102,13 +114,24 @@ impl<'b> RowReader<'b> {
             Some(facts) => facts.into_owned(),
             None => read(bodies, place, subject)?,
         };
-        let calls = facts.calls.into_iter().map(ToolCall::into_owned);
-        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
-        if held.len() >= HELD_CALLERS {
-            held.remove(0);
-        }
-        held.push((caller.node, calls));
+        self.callers.hold(caller.node, facts.calls);
         Ok(())
+    }
+
+    /// Returns the facts of a row. `next` is the role of the next row: if it is a result, the calls of an assistant
+    /// message are kept for it, so the message is read once.
+    pub(crate) fn row(&mut self, entry: &Entry<'_>, next: Option<Role>) -> Result<RowFacts<'_>> {
+        let (node, subject) = (entry.node, entry.subject());
+        if entry.role != Role::Assistant || next != Some(Role::ToolResult) {
+            return self.facts(node, entry.place, subject);
+        }
+        let subject = Subject {
+            calls: true,
+            ..subject
+        };
+        let mut facts = self.facts(node, entry.place, subject)?.into_owned();
+        self.callers.hold(node, std::mem::take(&mut facts.calls));
+        Ok(facts)
     }
 
     /// Returns the facts that a row shows about a body. Reads only as much of the body as needed.

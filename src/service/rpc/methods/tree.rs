@@ -501,10 +501,9 @@ impl Rows<'_> {
             let bytes = bytes.copied().unwrap_or_default();
             out.extend_from_slice(chunk.json.get(..bytes).unwrap_or_default());
             end += written;
-            if written < chunk.ends.len() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+            match written < chunk.ends.len() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         })?;
         if end > range.start {
@@ -531,8 +530,10 @@ impl Rows<'_> {
             json: Vec::with_capacity(range.len() * ROW_BYTES),
             ends: Vec::with_capacity(range.len()),
         };
-        for served in self.visible.served(self.snapshot, range) {
-            self.push_row(&mut chunk.json, &mut reader, &served)?;
+        let mut rows = self.visible.served(self.snapshot, range).peekable();
+        while let Some(served) = rows.next() {
+            let next = rows.peek().map(|next| next.entry.role);
+            self.push_row(&mut chunk.json, &mut reader, &served, next)?;
             chunk.json.push(b',');
             chunk.ends.push(chunk.json.len());
         }
@@ -544,9 +545,9 @@ impl Rows<'_> {
         out: &mut Vec<u8>,
         reader: &mut RowReader<'_>,
         served: &ServedRow<'_>,
+        next: Option<Role>,
     ) -> Result<()> {
-        let entry = &served.entry;
-        let subject = entry.subject();
+        let (entry, subject) = (&served.entry, served.entry.subject());
         if let Some(folded) = served.folded {
             let preview = self.names().preview(reader, folded)?;
             let facts = match served.is_odd() {
@@ -559,7 +560,7 @@ impl Rows<'_> {
         let branch = self.visible.branch_name(self.outline, served.row.item());
         let look = &reader.look(entry.place, subject, self.renderers)?;
         if entry.role != Role::ToolResult && self.query.is_none() {
-            let facts = &reader.facts(entry.node, entry.place, subject)?;
+            let facts = &reader.row(entry, next)?;
             served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
             return born::push(branch, self.born, out, entry.id, None);
         }
