@@ -1,7 +1,7 @@
-//! The agent turns of a session's clients, and the messages that wait for their end (protocol.md §3.13).
+//! The turns of a session's clients, and the messages that wait for the end of a turn (protocol.md §3.13).
 //!
-//! Messages sent during a turn wait in memory and are appended when the turn ends. The turn ends even if the append
-//! fails: the messages then wait for the next `end_turn`, or go before the next message.
+//! A message that is sent during a turn waits in memory, and is appended when the turn ends. The turn ends even if the
+//! append fails. The messages then wait for the next `end_turn`, or are appended before the next message.
 
 use super::Daemon;
 use super::append::AppendOutcome;
@@ -12,7 +12,7 @@ use treelined_core::error::Result;
 use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, ExpectedLeaf};
 
-/// Ends all turns when the daemon ends, and appends the queued messages.
+/// Ends all turns and appends the queued messages, when the daemon ends.
 pub(crate) async fn end_all(daemon: &Arc<Daemon>) {
     for open in daemon.registry.all() {
         end_of(daemon, &open.id, |_| true).await;
@@ -31,7 +31,8 @@ pub(crate) async fn end_of(
     let (is_sessions, branches) = {
         let turns = open.client_turn();
         let by = turns.running.as_ref().map(RunningTurn::by);
-        // A queue without a turn belongs to a turn whose messages could not be written.
+        // If no turn runs, the queue can have messages of an earlier turn that could not be written. They are written
+        // now.
         (by.is_none_or(&is_meant), turns.branch_ids(&is_meant))
     };
     if is_sessions {
@@ -54,7 +55,8 @@ fn lost(ended: Result<()>) {
     }
 }
 
-/// Ends the turn of a branch, and appends its messages in the background. If they cannot be written, the turn goes on.
+/// Ends the turn of a branch, and appends its messages in the background. If the messages cannot be written, the turn
+/// goes on.
 pub(crate) async fn end_branch(change: Change, id: &str) -> Result<()> {
     let open = Arc::clone(&change.open);
     let queue = open.client_turn().of_branch(id, &change.guard)?;
@@ -65,7 +67,7 @@ pub(crate) async fn end_branch(change: Change, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ends the turn of a session's client, and appends the messages that waited for its end.
+/// Ends the turn of a session's client, and appends the messages that have waited for the end.
 pub(crate) async fn end(change: Change) -> Result<()> {
     let queue = {
         let mut state = change.open.client_turn();

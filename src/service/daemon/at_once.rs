@@ -1,4 +1,4 @@
-//! Work that runs on the thread that has it, until it has to wait.
+//! Work that begins on the current thread, and moves to the runtime when it has to wait.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -10,15 +10,15 @@ use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_wire as wire;
 
-/// A request that has not been answered.
+/// A request without a response.
 pub(crate) struct Call {
     pub(crate) daemon: Arc<Daemon>,
     pub(crate) connection: Arc<Connection>,
     pub(crate) id: Option<wire::RequestId>,
     pub(crate) cancel: Cancel,
-    /// Actions that run once the response is queued.
+    /// Actions that run when the response is queued.
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
-    /// The navigation of this request, if it is one: an abort may name it before it begins.
+    /// The navigation of this request, if it is one. An abort may name the navigation before it begins.
     navigation: OnceLock<AskedNavigation>,
 }
 
@@ -38,29 +38,29 @@ impl Call {
         })
     }
 
-    /// Lets an abort find the navigation while it waits.
+    /// Lets an abort find the navigation while the request waits.
     pub(crate) fn names_navigation(&self, asked: AskedNavigation) {
         let _named_before = self.navigation.set(asked);
     }
 
-    /// Takes a place in the queue of a session that is open; without an id, in the queue of the only session that is
-    /// open for the connection.
+    /// Takes a place in the queue of an open session. Without an id, this is the only session that is open for the
+    /// connection.
     pub(crate) fn place(&self, session_id: Option<&str>) -> Place {
         self.place_in(Scope::Session, session_id)
     }
 
-    /// Like [`Self::place`], to close, delete, restore or copy the session.
+    /// Like [`Self::place`], for a request that closes, deletes, restores or copies the session.
     pub(crate) fn place_to_change(&self, session_id: Option<&str>) -> Place {
         self.place_in(Scope::Change, session_id)
     }
 
-    /// Takes the place of a session that is opened.
+    /// Takes a place in the queue of a session that the request opens.
     pub(crate) fn place_to_open(&self, session_id: &str) -> Place {
         self.place_in(Scope::Open, Some(session_id))
     }
 
-    /// Takes the place of a new session. A client may have chosen its id, unless it is `fresh`: then no other request
-    /// can name it yet.
+    /// Takes a place in the queue of a new session. If the id is `fresh`, no other request can name it yet; otherwise a
+    /// client may have chosen it.
     pub(crate) fn place_to_create(&self, session_id: &str, fresh: bool) -> Place {
         let scope = match fresh {
             true => Scope::CreateFresh,
@@ -75,12 +75,12 @@ impl Call {
         queues.lease(by, session_id, scope, &self.cancel)
     }
 
-    /// Runs `act` once the response is queued.
+    /// Runs `act` when the response is queued.
     pub(crate) fn after(&self, act: impl FnOnce() + Send + 'static) {
         lock(&self.after).push(Box::new(act));
     }
 
-    /// Runs the actions that wait for the response, which has just been queued.
+    /// Runs the actions that wait for the response. The caller has just queued the response.
     pub(crate) fn answered(&self) {
         let after = std::mem::take(&mut *lock(&self.after));
         for act in after {
@@ -99,8 +99,8 @@ impl Pending for Call {
     }
 }
 
-/// A place in the queue of a session, with which a request does more than to read. It is taken when the request arrives.
+/// A place in the queue of a session, for requests that do more than read. It is taken when the request arrives.
 pub(crate) trait TakesPlace {
-    /// `session_id`: as the request names it; `None` for the only session that is open for its connection.
+    /// `session_id` is the session that the request names; `None` for the only session that is open for its connection.
     fn take(call: &Arc<Call>, session_id: Option<&str>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! The other end of a connection: its transport, and the client as it introduced itself.
+//! The transport of a connection, and the client as `initialize` introduces it.
 
 use crate::access::Rights;
 use crate::extensions::ExtensionRun;
@@ -7,32 +7,32 @@ use treelined_wire::{self as wire, BeforeEvent};
 
 /// The properties of a connection that its kind of transport decides.
 pub(crate) struct Transport {
-    /// The working directory of new sessions that name none; `None` if a client must name it.
+    /// The working directory of a new session whose request names none; `None` if the request must name one.
     pub(crate) cwd: Option<String>,
     /// Ends the input, so that the reader ends the connection.
     pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
     /// The extension that the connection belongs to.
     pub(crate) extension: Option<ExtensionRun>,
-    /// Whether it is a WebSocket of the page.
+    /// Whether the connection is a WebSocket of the page.
     pub(crate) is_page: bool,
-    /// The rights of connections over it.
+    /// The rights of connections over this transport.
     pub(crate) rights: Arc<Rights>,
 }
 
-/// A client that has introduced itself.
+/// A client after `initialize`.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) name: Option<String>,
-    /// The working directory of new sessions that name none.
+    /// The working directory of a new session whose request names none.
     pub(crate) cwd: Option<String>,
     pub(crate) answers: wire::Answers,
     pub(crate) opt_out: Vec<String>,
     pub(crate) summary_deltas: bool,
     pub(crate) progress: bool,
     pub(crate) search_hits: bool,
-    /// The kinds of questions that it can ask a person; `None` without a person.
+    /// The kinds of questions that the client can ask a person; `None` if the client has no person.
     pub(crate) ui: Option<Vec<wire::AskKind>>,
-    /// Bytes.
+    /// The largest message that the client reads, in bytes.
     pub(crate) max_frame_bytes: usize,
 }
 

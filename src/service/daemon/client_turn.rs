@@ -9,23 +9,23 @@ use treelined_files::session::{Busy, SessionState};
 
 /// The turn of the whole session that has not ended.
 pub(super) struct RunningTurn {
-    /// Its connection ends it.
+    /// The connection that has begun the turn. The turn ends with the connection.
     by: ConnectionId,
     id: String,
     _busy: Busy,
 }
 
 impl RunningTurn {
-    /// The connection that has begun it.
+    /// The connection that has begun the turn.
     pub(super) fn by(&self) -> ConnectionId {
         self.by
     }
 }
 
-/// A turn of one branch. Any number of them run at once.
+/// A turn of one branch. Several such turns can run at the same time.
 struct BranchTurn {
     by: ConnectionId,
-    /// The entry of the branch at which it began.
+    /// The entry of the branch at which the turn began.
     entry_id: EntryId,
     queue: MessageQueue,
 }
@@ -34,18 +34,18 @@ struct BranchTurn {
 #[derive(Default)]
 pub(crate) struct ClientTurn {
     pub(super) running: Option<RunningTurn>,
-    /// Those of branches, by their ids.
+    /// The turns of branches, by their ids.
     branches: BTreeMap<String, BranchTurn>,
     /// The messages that wait for the end of the turn of the whole session.
     queue: MessageQueue,
 }
 
-/// Messages that wait for the end of a turn, oldest first. They never request a turn, since the client
-/// that ends a turn decides about the next one.
+/// Messages that wait for the end of a turn, oldest first. These messages never request a turn, since the client that
+/// ends the turn decides about the next one.
 #[derive(Default)]
 struct MessageQueue {
     entries: Vec<NewEntry>,
-    /// Indexes into `entries` by id.
+    /// The index in `entries` of each message with an id.
     places: HashMap<EntryId, usize>,
     /// Bytes of the messages.
     bytes: usize,
@@ -84,7 +84,7 @@ impl ClientTurn {
         Ok(())
     }
 
-    /// Whether a turn of this connection is running, of the session or of a branch.
+    /// Whether a turn of this connection is running, for the session or for a branch.
     pub(crate) fn is_of(&self, connection: ConnectionId) -> bool {
         self.is_sessions_of(connection) || self.branches.values().any(|turn| turn.by == connection)
     }
@@ -96,7 +96,7 @@ impl ClientTurn {
         all.any(|by| by != connection)
     }
 
-    /// Whether the turn of the whole session is one of this connection.
+    /// Whether the turn of the whole session belongs to this connection.
     pub(crate) fn is_sessions_of(&self, connection: ConnectionId) -> bool {
         let running = self.running.as_ref();
         running.is_some_and(|running| running.by == connection)
@@ -108,7 +108,7 @@ impl ClientTurn {
         running.is_some_and(|running| running.id == id)
     }
 
-    /// Fails with `sessionBusy` if the turn of a branch is running, of this connection or of any.
+    /// Fails with `sessionBusy` if a turn of a branch is running. With `by`, only the turns of that connection count.
     pub(crate) fn check_no_branch(&self, by: Option<ConnectionId>) -> Result<()> {
         let mut turns = self.branches.iter();
         match turns.find(|(_, turn)| by.is_none_or(|by| turn.by == by)) {
@@ -141,7 +141,7 @@ impl ClientTurn {
         meant.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Fails with `sessionBusy` if another connection has begun this turn of a branch.
+    /// Fails with `sessionBusy` if this turn of a branch belongs to another connection.
     pub(crate) fn check_own_branch(&self, id: &str, by: ConnectionId) -> Result<()> {
         match self.branches.get(id) {
             Some(turn) if turn.by != by => Err(busy(id)),
@@ -149,7 +149,7 @@ impl ClientTurn {
         }
     }
 
-    /// The end of the branch of a turn, if the turn runs and the file has its entry.
+    /// The end of the branch of a turn. Fails if the turn does not run, or if the file does not have its entry.
     pub(crate) fn tip(&self, id: &str, state: &SessionState) -> Result<Node> {
         let turn = self.branches.get(id).ok_or_else(|| no_turn(id))?;
         let entry = state.find(turn.entry_id.as_str())?;
@@ -157,8 +157,8 @@ impl ClientTurn {
         Ok(state.tree.newest_step_below(entry, &archived))
     }
 
-    /// Queues a message for the end of the session's turn, or of the turn of a branch. A message that is queued already
-    /// is ignored. Another message with its id fails with `duplicateEntryId`.
+    /// Queues a message for the end of the session's turn, or for the end of a branch's turn. A message that is already
+    /// queued is ignored. A different message with the same id fails with `duplicateEntryId`.
     pub(crate) fn enqueue(&mut self, branch: Option<&str>, entry: NewEntry) -> Result<()> {
         let branches = self.branches.values().map(|turn| turn.queue.bytes);
         let queued = self.queue.bytes + branches.sum::<usize>();
@@ -172,19 +172,19 @@ impl ClientTurn {
         queue.enqueue(entry, queued)
     }
 
-    /// Takes the messages that wait for the end of the turn of the session. A message gets a new id if its id has been used
-    /// since.
+    /// Takes the messages that wait for the end of the session's turn. A message gets a new id if an entry has used its
+    /// id meanwhile.
     pub(crate) fn take(&mut self, state: &SessionState) -> Vec<NewEntry> {
         self.queue.take(state)
     }
 
-    /// Puts messages back in front of those queued since.
+    /// Puts messages back, before the messages that were queued after them.
     pub(super) fn put_back(&mut self, first: impl Iterator<Item = NewEntry>) {
         self.queue.put_back(first);
     }
 
-    /// The messages that wait for the end of the turn of a branch, as entries in the background at its end. They are queued
-    /// until [`Self::end_branch`].
+    /// The messages that wait for the end of a branch's turn, as background entries at the end of the branch. They stay
+    /// queued until [`Self::end_branch`].
     pub(crate) fn of_branch(&mut self, id: &str, state: &SessionState) -> Result<Vec<NewEntry>> {
         if !self.branches.contains_key(id) {
             return Ok(Vec::new());
@@ -211,7 +211,7 @@ impl ClientTurn {
     }
 }
 
-/// The error of a turn that keeps its branch busy.
+/// The error for a branch that a turn keeps busy.
 fn busy(turn_id: &str) -> Error {
     let details = serde_json::json!({ "by": "turn", "turnId": turn_id });
     let message = "a turn of a branch is running: end it with end_turn first";
@@ -224,7 +224,7 @@ fn no_turn(id: &str) -> Error {
 }
 
 impl MessageQueue {
-    /// `queued` are the bytes that wait in all queues of the session.
+    /// `queued` is the number of bytes that wait in all queues of the session.
     fn enqueue(&mut self, entry: NewEntry, queued: usize) -> Result<()> {
         let place = entry.id.as_ref().and_then(|id| self.places.get(id));
         match place.and_then(|place| self.entries.get(*place)) {
@@ -281,7 +281,7 @@ impl MessageQueue {
     }
 }
 
-/// The position that a message of a turn expects: the end of its branch, or the leaf.
+/// Checks the position that a message of a turn expects: the end of the turn's branch, or the leaf.
 pub(crate) fn check_expected(
     turns: &ClientTurn,
     branch: Option<&str>,

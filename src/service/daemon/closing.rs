@@ -1,6 +1,7 @@
 //! Closing sessions: for one connection, or for all (protocol.md §10).
 //!
-//! A session stays open until as many closes as openings of each connection. The last close closes it.
+//! A connection must close a session as often as it has opened the session. The session closes with the last close of
+//! the last connection.
 
 use super::Daemon;
 use super::agent_turn;
@@ -16,8 +17,8 @@ use treelined_core::error::{Error, Result};
 pub(crate) use treelined_files::session::Activity;
 use treelined_wire::notification;
 
-/// Takes back one opening of the session of a lease. The connection's navigation is aborted with its last one; a turn
-/// of its client makes that fail.
+/// Takes back one opening of the leased session by the connection. With the last opening, the connection's navigation
+/// is aborted. A turn of the connection's client makes the last close fail.
 pub(crate) async fn close(
     daemon: &Arc<Daemon>,
     connection: &Arc<Connection>,
@@ -47,7 +48,7 @@ pub(crate) async fn close(
     Ok(())
 }
 
-/// Ends the turns of extensions that only follow the session, if a close would be the last one: they must not
+/// If a close would be the last one, ends the turns of extensions that only follow the session, since these must not
 /// keep the session open.
 async fn end_turn_of_follower(
     daemon: &Arc<Daemon>,
@@ -68,10 +69,11 @@ async fn end_turn_of_follower(
     daemon.registry.place_to_close(by, &open.id).await
 }
 
-/// The session to close for all. Its navigation is aborted; a turn of a client is not.
+/// Prepares the close of a session for all connections. A navigation is aborted. A turn of a client is not ended: the
+/// close fails.
 async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
     let (open, guard) = guard_for_all(lease, Instant::now())?;
-    // Checked with the lease: earlier requests have begun, and cannot commit at this point.
+    // The lease is held here: earlier requests have begun, and cannot commit at this point.
     if let Some(Activity::AgentTurn) = open.session.activity() {
         open.session.check_idle()?;
     }
@@ -91,7 +93,7 @@ async fn end_operations(open: &OpenSession) {
     }
 }
 
-/// Closes a session for all connections. Later requests do not find it.
+/// Closes a session for all connections. Later requests find no open session.
 fn close_for_all(daemon: &Daemon, open: &OpenSession, guard: &mut SessionGuard) {
     open.session.close();
     follow::unwatch(daemon, open);
@@ -99,8 +101,9 @@ fn close_for_all(daemon: &Daemon, open: &OpenSession, guard: &mut SessionGuard) 
     announce(daemon, open, None);
 }
 
-/// Closes a session for all, and moves its file to the trash; returns the new path if it had one. Keeps the lease until
-/// the file is moved: no job writes to it, and the next request may use its id. On failure the session stays open.
+/// Closes a session for all connections, and moves its file to the trash. Returns the new path if the session had a
+/// file. The lease is kept until the file is moved, so that no job writes to the file meanwhile, and the next request
+/// may use the id. If the move fails, the session stays open.
 pub(crate) async fn delete(daemon: &Arc<Daemon>, lease: Lease) -> Result<Option<PathBuf>> {
     let (open, mut guard) = prepare(lease).await?;
     open.session.check_version()?;
@@ -134,7 +137,7 @@ async fn end_operation(connection: &Connection, open: &OpenSession) {
     }
 }
 
-/// Closes a session for a connection. It stays open for others.
+/// Closes a session for one connection. It stays open for the other connections.
 fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, guard: &mut SessionGuard) {
     daemon.questions.leave(connection.id, Some(&open.id));
     open.remove_listener(connection);
@@ -144,8 +147,8 @@ fn leave(daemon: &Daemon, connection: &Connection, open: &OpenSession, guard: &m
     guard.set_read_only(open.session.is_newer || !has_writer);
 }
 
-/// Closes the sessions of a connection that has ended. Its turns end, and the messages that waited for that are
-/// appended.
+/// Closes the sessions of a connection that has ended. The turns of the connection end, and the messages that wait for
+/// their end are appended.
 pub(crate) async fn close_sessions_of(daemon: &Arc<Daemon>, connection: &Arc<Connection>) {
     for open in daemon.registry.queues.all_open(Some(connection.id)) {
         if open.client_turn().is_of(connection.id) {
@@ -169,7 +172,7 @@ pub(crate) async fn close_sessions_of(daemon: &Arc<Daemon>, connection: &Arc<Con
             if open.session.syncer.flush().await.is_err() {
                 tracing::error!("the last entries may not be on disk");
             }
-            // Only extensions that follow it hear of that.
+            // Only extensions that follow the session are notified.
             close_for_all(daemon, &open, &mut guard);
         }
     }

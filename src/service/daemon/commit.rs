@@ -1,4 +1,4 @@
-//! Committing with a session's guard: the right to change a session once, and the write.
+//! Committing with a session's guard: the right to change a session once, and the write itself.
 
 use super::Daemon;
 use super::append::AppendOutcome;
@@ -18,7 +18,7 @@ use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 
-/// The place in the queue of a request that changes its session, taken when the request arrived.
+/// The place in its queue of a request that changes its session. It is taken when the request arrives.
 #[must_use]
 pub(crate) struct ChangePlace {
     call: Arc<Call>,
@@ -45,7 +45,7 @@ impl ChangePlace {
         self.call.connection.id
     }
 
-    /// Waits for all earlier requests and returns the session. The commit reads the entries of other writers.
+    /// Waits for all earlier requests and returns the session. The later commit reads the entries of other writers.
     pub(crate) async fn reached(self) -> Result<Change> {
         let asked = self.place.asked;
         let (open, guard) = guard_of(self.place.await?, asked)?;
@@ -60,19 +60,19 @@ impl ChangePlace {
     }
 }
 
-/// The right to change a session once, with the session's guard.
+/// The right to change a session once. It has the session's guard.
 pub(crate) struct Change {
     pub(crate) daemon: Arc<Daemon>,
     pub(crate) open: Arc<OpenSession>,
     pub(crate) guard: SessionGuard,
     pub(crate) cancel: Cancel,
-    /// The request, if the change has one.
+    /// The request that makes the change, if there is one.
     call: Option<Arc<Call>>,
 }
 
 /// The outcome of a change.
 pub(crate) struct ChangeOutcome<R> {
-    /// The result of `then`, which reads the session right after the commit.
+    /// The result of `then`, which is called right after the commit.
     pub(crate) seen: R,
     pub(crate) entry_ids: Vec<String>,
     pub(crate) durability: Durability,
@@ -105,14 +105,14 @@ impl Change {
         }
     }
 
-    /// The same, after reading the entries of other writers.
+    /// The same right, after reading the entries of other writers.
     pub(crate) async fn caught_up(self) -> Result<Self> {
         let guard = caught_up(&self.daemon, &self.open, self.guard).await?;
         Ok(Self { guard, ..self })
     }
 
     /// Writes the lines of `plan` and announces them. Then calls `then` with the session and the durability of the
-    /// lines, releases the guard, and makes the commit as durable as its session promises.
+    /// lines. After that, releases the guard, and makes the commit as durable as its session promises.
     pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
     where
         P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
@@ -135,7 +135,7 @@ impl Change {
         drop(guard);
         let (synced, publication) = tail.finish().await;
         if let Some(call) = self.call {
-            // Later commits are answered after this one.
+            // The publication ends after the response, so that later commits are answered after this one.
             call.after(move || drop(publication));
         }
         let (seen, entry_ids) = outcome?;
@@ -161,7 +161,7 @@ impl Change {
         let plan = move |state: &SessionState| {
             let stored = |node| state.entry(node);
             let planned = flow::append::plan(&state.tree, &*source, &entries, &stored);
-            // A retry has already moved the leaf.
+            // A repeated append has moved the leaf the first time, so the expected leaf is not checked.
             let is_retry = planned
                 .as_ref()
                 .is_ok_and(|planned| planned.lines.is_empty());
@@ -172,7 +172,7 @@ impl Change {
         };
         let repeated = |state: &SessionState, _| state.repeated(chosen.iter());
         let changed = self.commit(plan, repeated).await?;
-        // Some of the entries may have been in the file before.
+        // Some of the entries may have been in the file already. They also wait for their sync.
         if let Some(entries) = changed.seen? {
             let late = late_failure(&daemon, &open);
             let syncer = &open.session.syncer;

@@ -1,4 +1,4 @@
-//! The steps of a commit after its write: its announcement, its durability, and its publication.
+//! The steps of a commit after its write: announce, make durable, publish.
 
 use super::Daemon;
 use super::notify::{FactsBefore, Publication};
@@ -11,21 +11,22 @@ use treelined_files::lock::lock;
 use treelined_files::session::commit::CommitOutcome;
 use treelined_files::session::{Changes, SessionState};
 
-/// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
-/// guard, make it durable and send the notifications. The publication ends when the responses are queued.
+/// The steps of a commit after its write, the same for every operation. With the guard, the commit is announced.
+/// Without the guard, the commit is made durable and its notifications are sent. The publication ends when the
+/// responses are queued.
 #[must_use]
 pub(crate) struct CommitTail {
     daemon: Arc<Daemon>,
     open: Arc<OpenSession>,
     durability: Durability,
-    /// The durability that this machine sees to.
+    /// The durability that this machine has to provide.
     promised: Durability,
     unsynced: Option<Arc<File>>,
     publication: Option<Publication>,
 }
 
 impl CommitTail {
-    /// Announces `changes`, of which `ends` are the ends of operations that were written together.
+    /// Announces `changes`. `ends` has the end of each operation among those that were written together.
     pub(crate) fn announce(
         daemon: &Arc<Daemon>,
         open: &Arc<OpenSession>,
@@ -45,7 +46,7 @@ impl CommitTail {
         };
         let durability = state.worth(promised);
         let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
-        // Persist, then notify: with `always` the notifications wait for the sync.
+        // Notifications follow durability: with the policy `always` they wait for the sync.
         let is_durable = promised != Durability::Always;
         let publication = wrote.then(|| open.publication(is_durable));
         if wrote {

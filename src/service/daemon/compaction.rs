@@ -1,5 +1,5 @@
-//! The steps of a compaction from the question to the commit (semantics.md §4). [`treelined_core::flow::compact`] decides on the
-//! cut and on the text to summarize.
+//! The steps of a compaction from the question to the commit (semantics.md §4). [`treelined_core::flow::compact`]
+//! decides which entries are replaced and which text is summarized.
 
 use super::commit::Change;
 use super::convert::error;
@@ -22,11 +22,11 @@ pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::notification::{self, CompactionReason};
 use treelined_wire::{self as wire, BeforeEvent};
 
-/// The outcome of the question.
+/// The result of the question to clients and hooks.
 enum CompactionAnswer {
-    /// A compaction.
+    /// The compaction that an answer gives.
     Given(Box<Compaction>),
-    /// No compaction; the context that the answers add for the summarizer.
+    /// No compaction, but the context that the answers add for the summarizer.
     Nothing(Vec<String>),
     Refused(Refusal),
 }
@@ -46,13 +46,13 @@ fn refused(refusal: Refusal) -> wire::CompactResult {
 pub(crate) struct Compactor {
     pub keep: u64,
     pub expected: ExpectedLeaf,
-    /// As the caller gave it.
+    /// The timeout that the caller gives.
     pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
     pub options: SummaryOptions,
 }
 
-/// The state of the session when the compaction began.
+/// The facts of the session at the beginning of the compaction.
 pub(crate) struct CompactionInput {
     plan: CompactionPlan,
     tokens_before: u64,
@@ -61,17 +61,17 @@ pub(crate) struct CompactionInput {
     old_leaf_id: Option<String>,
 }
 
-/// The most bytes of entries in a preparation for a client that reads frames of `frame_bytes`.
+/// The most bytes of entries in a preparation, for a client that reads frames of `frame_bytes`.
 pub(crate) fn preparation_bytes(frame_bytes: usize) -> u64 {
     frame_bytes.saturating_sub(8192) as u64
 }
 
-/// Bytes that [`prepare`] reads.
+/// The bytes that [`prepare`] reads.
 pub(crate) fn bytes_to_prepare(state: &SessionState) -> u64 {
     state.stored_bytes(state.tree.path(state.leaf()))
 }
 
-/// Reads the context. If its bodies have more than `max_bytes` together, only their ids are kept.
+/// Reads the context. If its bodies have more than `max_bytes` together, only the ids are kept.
 pub(crate) fn prepare(state: &SessionState, keep: u64, max_bytes: u64) -> Result<CompactionInput> {
     let path = state.steps(state.leaf());
     let kept = state.kept(&path)?;
@@ -88,7 +88,7 @@ pub(crate) fn prepare(state: &SessionState, keep: u64, max_bytes: u64) -> Result
 }
 
 impl CompactionInput {
-    /// Replaces the entries by their ids if they have more than `max_bytes` together.
+    /// The preparation for clients. If the entries have more than `max_bytes` together, it has their ids instead.
     pub(crate) fn preparation(
         &self,
         options: &SummaryOptions,
@@ -133,7 +133,7 @@ impl CompactionInput {
 }
 
 impl Compactor {
-    /// Compacts the context at the leaf.
+    /// Compacts the context at the leaf of the session.
     pub(crate) async fn run(self, release: Release) -> Result<wire::CompactResult> {
         let abort = release.call.cancel.clone();
         let activity = Activity::Compaction { abort };
@@ -158,7 +158,8 @@ impl Compactor {
 
     async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
         let (bytes, keep) = (bytes_to_prepare(&planning.guard), self.keep);
-        // A client that gives the summary is sent ids in place of entries that are too large for it.
+        // All bodies are read, since the summarizer may need them. A client gets ids if the entries are too large for
+        // it.
         let _memory = summaries::memory(&planning.request.call.daemon.memory, bytes)?;
         let read = move |state: &SessionState| prepare(state, keep, u64::MAX);
         let (planning, prepared) = planning.read(bytes, read).await?;
@@ -224,7 +225,7 @@ impl Compactor {
         })))
     }
 
-    /// One write, then `session_compact`.
+    /// Commits the compaction in one write, then announces `session_compact`.
     async fn commit(
         &self,
         change: Change,
@@ -284,14 +285,15 @@ struct SummaryRun<'a> {
     request: &'a SessionRequest,
     prepared: &'a CompactionInput,
     options: &'a SummaryOptions,
-    /// The context that the answers add.
+    /// The context that the answers add for the summarizer.
     context: Vec<String>,
-    /// Characters of summaries so far.
+    /// The characters of the summaries so far.
     written: AtomicU64,
 }
 
 impl SummaryRun<'_> {
-    /// Runs the configured summarizer: once for the turns before the cut, and once for the beginning of the split turn.
+    /// Runs the configured summarizer: once for the turns before the cut, and once for the beginning of a turn that the
+    /// cut splits.
     async fn compaction(&self) -> Result<Compaction> {
         let plan = &self.prepared.plan;
         let mut usage: Option<Usage> = None;
@@ -331,7 +333,7 @@ impl SummaryRun<'_> {
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
         let call = &self.request.call;
-        // The asker gets the characters of all summaries of the request.
+        // The progress counts the characters of all summaries of the request.
         let hear = |piece: &Piece<'_>| {
             let before = self.written.fetch_add(piece.characters, Ordering::Relaxed);
             if let Some(token) = &call.id {
@@ -344,7 +346,8 @@ impl SummaryRun<'_> {
             model: self.prepared.model.as_ref(),
             abort: &call.cancel,
         };
-        // One summary contains the context: the prefix of a turn is joined to a summary that has it.
+        // Only one summary gets the context. The summary of a turn's beginning is joined to the summary of the history,
+        // which has the context already.
         let is_first = subject == SummarySubject::Context || self.prepared.plan.history.is_empty();
         let context = if is_first {
             self.context.clone()

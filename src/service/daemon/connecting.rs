@@ -1,4 +1,4 @@
-//! How connections begin and end.
+//! The beginning and the end of connections.
 
 use super::Daemon;
 use super::client::Transport;
@@ -8,7 +8,7 @@ use crate::stdio::Outbox;
 use std::sync::Arc;
 
 impl Connection {
-    /// A connection whose input ends by itself.
+    /// A connection whose input ends without a call of the daemon.
     pub fn new(daemon: &Arc<Daemon>, outbox: Arc<Outbox>) -> Arc<Self> {
         let transport = Transport {
             cwd: Some(daemon.settings.cwd.clone()),
@@ -30,7 +30,8 @@ impl Connection {
         connections.add(|id| Self::with_id(id, transport, host, outbox))
     }
 
-    /// Removes everything that belongs to the connection, whose requests are answered: each room adds one line.
+    /// Removes everything that belongs to the connection, after its requests are answered. Each part of the daemon has
+    /// one line here.
     pub async fn ended(self: &Arc<Self>, daemon: &Arc<Daemon>) {
         self.keep_watch(None);
         daemon.list_watch.unwatch(self.id);
@@ -42,7 +43,7 @@ impl Connection {
         closing::close_sessions_of(daemon, self).await;
     }
 
-    /// Drops the connection, which has ended, once its output is written.
+    /// Removes the connection, which has ended, after its output is written.
     pub fn remove(&self, daemon: &Daemon) {
         daemon.connections.remove(self.id);
     }

@@ -1,4 +1,4 @@
-//! A client: its introduction, its output, and its requests that wait.
+//! A client: its introduction, its output, and its unanswered requests.
 
 use super::client::{Client, Transport};
 use super::convert::line::on_one_line;
@@ -25,13 +25,13 @@ pub struct Connection {
     transport: Transport,
     /// Whether later requests are refused.
     is_ending: AtomicBool,
-    /// Cancelled when the connection is asked to end: running requests then have a limited time.
+    /// Cancelled when the daemon asks the connection to end. Running requests then have a limited time.
     pub(crate) asked_to_end: Cancel,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
-    /// Its rights since `initialize`, if that has taken rights away.
+    /// The rights since `initialize`, if `initialize` has taken rights away.
     lowered: OnceLock<Arc<Rights>>,
-    /// Whether it has called a method other than `initialize`.
+    /// Whether the client has called a method other than `initialize`.
     has_called: AtomicBool,
     /// Watches the client's process until the connection ends.
     watch: Mutex<Option<ProcessWatch>>,
@@ -79,12 +79,12 @@ impl Connection {
         self.lowered.get().unwrap_or(&self.transport.rights)
     }
 
-    /// Sets what it may do from now on, once.
+    /// Sets the rights of the connection from now on, once.
     pub(crate) fn lower(&self, rights: Arc<Rights>) {
         let _set_before = self.lowered.set(rights);
     }
 
-    /// Notes that a method other than `initialize` is called.
+    /// Notes that the client calls a method other than `initialize`.
     pub(crate) fn calls(&self) {
         self.has_called.store(true, Ordering::Relaxed);
     }
@@ -93,7 +93,7 @@ impl Connection {
         self.has_called.load(Ordering::Relaxed)
     }
 
-    /// Whether files may be made for it outside of the session directory.
+    /// Whether requests of the connection may make files outside of the session directory.
     pub(crate) fn may_place_files(&self) -> bool {
         self.extension().is_none() && !self.transport.is_page
     }
@@ -108,7 +108,7 @@ impl Connection {
         name.unwrap_or_else(|| format!("client-{}", self.id.0))
     }
 
-    /// The working directory of new sessions that name none.
+    /// The working directory of a new session whose request names none.
     pub(crate) fn default_cwd(&self) -> Option<&str> {
         let own = self.client().and_then(|client| client.cwd.as_deref());
         own.or(self.transport.cwd.as_deref())
@@ -120,7 +120,7 @@ impl Connection {
         in_flight.values().any(|call| call.cancel().is_same(abort))
     }
 
-    /// Keeps the watch of the client's process; `None` ends it.
+    /// Keeps the watch of the client's process; `None` ends the watch.
     pub(crate) fn keep_watch(&self, watch: Option<ProcessWatch>) {
         *lock(&self.watch) = watch;
     }
@@ -130,7 +130,7 @@ impl Connection {
         self.is_ending.store(true, Ordering::Release);
     }
 
-    /// Whether its input has ended, or the end was asked for.
+    /// Whether the input of the connection has ended, or the daemon has asked the connection to end.
     pub(crate) fn has_ended(&self) -> bool {
         self.is_ending.load(Ordering::Acquire)
     }
@@ -144,7 +144,7 @@ impl Connection {
     pub(crate) fn ask_to_end(&self) {
         self.end();
         self.asked_to_end.cancel();
-        // The reader may be paused.
+        // A paused reader has to wake to see the end.
         self.outbox.wake();
         (self.transport.end_input)();
     }
@@ -169,13 +169,14 @@ impl Connection {
         self.client()?.declared_answer(event)
     }
 
-    /// Whether a new session's file is written at once, unless the client sets it: a script that makes a session
-    /// expects its file.
+    /// Whether the file of a new session is written at once, if the request does not say so. A client without an
+    /// introduction is a script, and a script expects the file.
     pub(crate) fn writes_files_at_once(&self) -> bool {
         self.client().is_none()
     }
 
-    /// The limit of what a message to the client is made of, in bytes. It leaves room for the marks that replace secrets.
+    /// The limit, in bytes, of the content of a message to the client. It leaves room for the marks that replace
+    /// secrets.
     pub(crate) fn client_frame_bytes(&self) -> usize {
         match self.rights().redacts() {
             true => self.longest_message() / 2,
@@ -211,7 +212,7 @@ impl Connection {
         }
     }
 
-    /// Queues a part of a summary. False if the client does not want them.
+    /// Queues a part of a summary. False if the client does not want parts of summaries.
     pub(crate) fn summary_delta(
         &self,
         session_id: &Arc<str>,
@@ -277,8 +278,8 @@ impl Connection {
         self.in_flight().insert(id.clone(), request);
     }
 
-    /// Queues the response of a request with `push` and frees the id, in one step. So a request that uses the id again
-    /// is answered after this one, and a client that has read the response finds the id free.
+    /// Queues the response of a request with `push` and frees the id, in one step. So a later request with the same id
+    /// is answered after this one, and a client that has read the response can use the id again.
     pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
         let mut in_flight = self.in_flight();
         in_flight.remove(id);
@@ -305,7 +306,8 @@ impl Connection {
         }
     }
 
-    /// The abort handles of a session's navigations; with those that name no session if `unnamed`.
+    /// The abort handles of the unanswered navigations of a session. With `unnamed`, navigations that name no session
+    /// are included.
     pub(crate) fn asked_navigations(
         &self,
         session_id: &str,

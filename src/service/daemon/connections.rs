@@ -1,4 +1,4 @@
-//! The connections of a daemon, in the order in which they came.
+//! The connections of a daemon, in the order of their arrival.
 
 use super::connection::Connection;
 use std::collections::BTreeMap;
@@ -9,23 +9,23 @@ use tokio::sync::Notify;
 use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
 
-/// The connections, until the output of each is written.
+/// The connections. A connection stays here until its output is written.
 #[derive(Default)]
 pub(crate) struct Connections {
     list: Mutex<ConnectionList>,
-    /// Notified when a connection ends.
+    /// Notified when a connection is removed.
     ended: Notify,
 }
 
 #[derive(Default)]
 struct ConnectionList {
-    /// Number of the last connection.
+    /// The number of the last connection.
     last: u64,
     by_id: BTreeMap<ConnectionId, Arc<Connection>>,
 }
 
 impl Connections {
-    /// Adds the connection that `connect` makes with its id.
+    /// Makes an id, and adds the connection that `connect` makes with it.
     pub(crate) fn add(
         &self,
         connect: impl FnOnce(ConnectionId) -> Arc<Connection>,
@@ -38,7 +38,7 @@ impl Connections {
         connection
     }
 
-    /// All connections, in the order in which they came.
+    /// All connections, in the order of their arrival.
     pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
         self.list().by_id.values().cloned().collect()
     }
@@ -60,12 +60,12 @@ impl Connections {
 
     /// Removes a connection that has ended.
     pub(crate) fn remove(&self, id: ConnectionId) {
-        // Dropped without the lock: it may be the last reference to much.
+        // The connection is dropped after the lock is released, since the drop may free many objects.
         let _removed = self.list().by_id.remove(&id);
         self.ended.notify_waiters();
     }
 
-    /// Waits until all connections except this one have ended, at most until `deadline`.
+    /// Waits until all connections except `kept` have ended, but not longer than `deadline`.
     pub(crate) async fn ended_except(&self, kept: Option<ConnectionId>, deadline: Instant) {
         let others_ended = async {
             loop {

@@ -1,5 +1,5 @@
-//! `continue_session`: reads the path, has the summaries written that are wanted, and remembers the continuation before
-//! its files are made (protocol.md §3.18). The part [`crate::parts::Handoff`] decides what an agent gets.
+//! `continue_session`: reads the path, has the summaries written that the request wants, and records the continuation
+//! before its files are made (protocol.md §3.18). [`crate::parts::Handoff`] decides which files an agent gets.
 
 use super::preparation::Preparation;
 use super::release::{Release, SessionRequest};
@@ -23,30 +23,30 @@ use treelined_files::blocking::blocking;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// The most tokens that are handed over by default.
+/// The default for the most tokens that are handed over.
 const LIMIT: u64 = 150_000;
 
-/// The path of an entry, as it was when the request was reached.
+/// The path of an entry, read when the turn of the request comes.
 struct Reading {
     cwd: String,
     name: Option<String>,
     path: Vec<PathMessage>,
     model: Option<ModelName>,
-    /// The beginning of the path, which a summary is to replace.
+    /// The beginning of the path, if a summary replaces it.
     earlier: Option<CompactionPlan>,
     left: LeftBranch,
 }
 
-/// The branch that is left.
+/// The branch of the leaf that the path leaves out.
 enum LeftBranch {
-    /// None, or nothing about it is wanted.
+    /// There is no such branch, or the request wants nothing from it.
     None,
-    /// Its summary.
+    /// The summary of the branch, which the session has already.
     Summarized(String),
     Material(Box<Material>),
 }
 
-/// Hands the path over that `params` name.
+/// Hands over the path that `params` names.
 pub(crate) async fn run(
     release: Release,
     params: wire::ContinueSessionParams,
@@ -96,7 +96,7 @@ pub(crate) async fn run(
     Ok(prepared.result)
 }
 
-/// Writes the record, then makes the files.
+/// Writes the record of the continuation, then makes the files.
 async fn remember(
     request: &SessionRequest,
     mut prepared: PreparedHandoff,
@@ -160,7 +160,7 @@ impl Reading {
     }
 }
 
-/// Removes the messages of entries before the one that a compaction keeps first.
+/// Removes the messages of entries before `first_kept`, the first entry that a compaction keeps.
 fn keep_from(
     state: &SessionState,
     steps: &[PathStep],
@@ -183,7 +183,7 @@ fn keep_from(
 }
 
 impl LeftBranch {
-    /// The part of the path to the leaf that is not on the path to the entry.
+    /// The part of the path to the leaf that is not part of the path to the entry.
     fn of(state: &SessionState, entry: Option<Node>) -> Result<Self> {
         let (_, left) = state.tree.branch(state.leaf(), entry);
         if left.is_empty() {

@@ -22,7 +22,7 @@ use treelined_wire as wire;
 /// The options of the caller for a new session.
 pub(crate) struct Creator {
     pub id: SessionId,
-    /// Whether a client has chosen the id, so that a session with it may exist.
+    /// Whether a client has chosen the id. Then a session with this id may exist already.
     pub is_id_chosen: bool,
     pub cwd: String,
     pub parent: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Creator {
     pub name: Option<String>,
     pub git: GitPlace,
     pub is_ephemeral: bool,
-    /// Whether the file is written at once, not with the first entry.
+    /// Whether the file is written at once. Otherwise it is written with the first entry.
     pub writes_now: bool,
     pub durability: Option<wire::DurabilityPolicy>,
 }
@@ -92,7 +92,8 @@ impl Creator {
     }
 }
 
-/// Two processes never create a session with the same id. Only an id from a client can already exist.
+/// Claims the id in the session directory, so that two processes never create a session with the same id. Only an id
+/// that a client has chosen can already exist.
 pub(super) fn claim(files: &Arc<SessionFiles>, id: &str) -> Claim {
     let (files, id) = (Arc::downgrade(files), id.to_owned());
     Box::new(move || match files.upgrade() {
@@ -104,7 +105,7 @@ pub(super) fn claim(files: &Arc<SessionFiles>, id: &str) -> Claim {
     })
 }
 
-/// The record of git stands before the first entry.
+/// Writes the record of git, which comes before the first entry.
 async fn write_git<T: Send + 'static>(
     call: &Call,
     guard: SessionGuard<T>,
@@ -117,7 +118,7 @@ async fn write_git<T: Send + 'static>(
     guard.ok_or_else(Error::cancelled)
 }
 
-/// The name is the first entry, written at once. No client is notified, since none has the session open.
+/// Writes the name as the first entry, at once. No client is notified, since none has the session open yet.
 async fn write_name<T: Send + 'static>(
     call: &Call,
     guard: SessionGuard<T>,

@@ -1,4 +1,5 @@
-//! Deleting and restoring sessions: the file and, if a log has the session, the log first (fleet.md "Deletion").
+//! Deletes and restores sessions. If the team has the session, the team's stream is changed before the file (fleet.md
+//! "Deletion").
 
 use super::session_files::SessionFiles;
 use std::path::PathBuf;
@@ -11,13 +12,13 @@ use treelined_files::log::upstream::{InLog, SharedLog, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::CatalogueRow;
 
-/// The most files that one list compares with their logs, and the time after which it compares no more.
+/// The most files that one list compares with the stream of the team, and the time after which it compares no more.
 const MOST_DISCARDED: usize = 16;
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl SessionFiles {
-    /// Moves a session's file to the trash, after its log says that it is deleted. Returns its new path. On failure the
-    /// session goes on. Blocks.
+    /// Moves a session's file to the trash, after the stream of the team says that the session is deleted. Returns the
+    /// new path. If this fails, the session is not deleted. Blocks.
     pub(crate) fn delete(&self, id: &str, at: &Location) -> Result<PathBuf> {
         let Some(log) = self.shared_log() else {
             return self.store.trash(at);
@@ -27,7 +28,7 @@ impl SessionFiles {
             Ok(path) => return Ok(path),
             Err(error) => error,
         };
-        // Another machine has deleted it too, and what follows the log was faster.
+        // Another machine has deleted the session too, and the follower of the stream has moved the file already.
         if at.status().is_err()
             && let Some(trashed) = self.store.find_trashed(id, None)?
         {
@@ -39,8 +40,8 @@ impl SessionFiles {
         Err(error)
     }
 
-    /// Moves a deleted session back, after its log says so. A session that has no file in the trash is copied from the
-    /// log. Returns its path. Blocks.
+    /// Moves a deleted session back, after the stream of the team says that it is restored. If the trash has no file of
+    /// the session, the file is copied from the stream. Returns the path. Blocks.
     pub(crate) fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
         let Some(log) = self.shared_log() else {
             return self.store.restore(id, path);
@@ -51,21 +52,22 @@ impl SessionFiles {
         }
         let is_local = trashed.as_ref().is_some_and(|at| !is_replica(at));
         let before = match log.restore(id) {
-            // It has never been in the log, as far as is known here.
+            // As far as this machine knows, the session has never been in the stream, so its file is enough.
             Err(error) if error.kind == Kind::LogUnavailable && is_local => {
                 return self.store.restore(id, path);
             }
             before => before?,
         };
         let restored = match self.store.find(id) {
-            // Nothing has opened it since another machine deleted it.
+            // Another machine deleted the session, and this machine has not opened it since. So the file is not in the
+            // trash.
             Ok(at) if before == InLog::Deleted => at.path(),
             Err(_) if before != InLog::Missing && trashed.is_none() => {
                 log.fetch(id)?;
                 self.store.find(id)?.path()
             }
             _ => match self.store.restore(id, path) {
-                // The follower of the open session's log was faster.
+                // The follower of the stream has restored the file already.
                 Err(error) if error.kind == Kind::SessionExists && before == InLog::Deleted => {
                     self.store.find(id)?.path()
                 }
@@ -79,8 +81,8 @@ impl SessionFiles {
         Ok(restored)
     }
 
-    /// Leaves out of a list the sessions that other machines have deleted, and moves their files to the trash. The
-    /// team's list only names them: the log decides. Blocks.
+    /// Removes from a list the sessions that other machines have deleted, and moves their files to the trash. The
+    /// team's list only says which sessions to check, and the stream decides. Blocks.
     pub(crate) fn discard_deleted(&self, team: &TeamList, rows: &mut Vec<Arc<CatalogueRow>>) {
         let Some(log) = self.shared_log().filter(|_| team.incomplete.is_none()) else {
             return;
@@ -108,7 +110,7 @@ impl SessionFiles {
         });
     }
 
-    /// Like [`Self::delete`], on a thread that may block; `None` for a session without a file.
+    /// Like [`Self::delete`], on a blocking thread. `None` for a session without a file.
     pub(crate) async fn delete_file(
         self: &Arc<Self>,
         id: &str,
@@ -122,7 +124,7 @@ impl SessionFiles {
     }
 }
 
-/// Takes a deletion back in the log, if it is there.
+/// Takes back a deletion in the stream of the team, if the stream has it.
 fn undo(log: &dyn SharedLog, id: &str, at: &Location) -> Result<()> {
     match log.restore(id)? {
         InLog::Deleted => log.restored(id, at, InLog::Deleted),

@@ -1,8 +1,8 @@
 //! Before events: asks clients and hooks whether an operation may happen, and combines their answers
 //! (protocol.md §5).
 //!
-//! Any cancel wins, then the first summary; the first override of each option counts. For a hook that fails or times
-//! out, its `on_failure` is the answer. [`super::extension`] has the same for extensions.
+//! A cancel in any answer wins. Otherwise the first summary counts, and the first override of each option. If a hook
+//! fails or times out, its `on_failure` is its answer. [`super::extension`] has the same rule for extensions.
 
 use super::convert::message::message;
 use super::hook_answer::{Failure, failed, read_answer};
@@ -24,10 +24,10 @@ use treelined_wire::{
     self as wire, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification,
 };
 
-/// Why a client failed that ended while it was asked.
+/// The failure of a client whose connection ends while it is asked.
 const CONNECTION_ENDED: &str = "its connection ended while it was asked";
 
-/// How long a question waits for answers unless the caller chooses another time.
+/// How long a question waits for answers if the caller chooses no time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A question to clients and hooks.
@@ -38,7 +38,7 @@ pub(crate) struct EventQuestion<'a> {
     pub asker: ConnectionId,
     pub event: BeforeEvent,
     pub navigation_id: Option<&'a str>,
-    /// As the caller gave it; `None` for [`ANSWER_TIMEOUT`], which answerers may extend.
+    /// The time that the caller gives; `None` for [`ANSWER_TIMEOUT`], which answerers may extend.
     pub timeout: Option<Duration>,
     pub abort: &'a Cancel,
     /// Whether a summary in an answer counts.
@@ -55,19 +55,19 @@ pub(crate) struct Put {
     pub timeout_ms: u64,
 }
 
-/// The decision that follows from the answers.
+/// The decision that all answers together make.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
-    /// The reason, if an answer or a failed hook refuses the operation.
+    /// The refusal, if an answer or a failed hook refuses the operation.
     refusal: Option<Refusal>,
-    /// Whether an answer is missing and none of the others decides.
+    /// Whether an answer is missing and no other answer decides.
     is_silent: bool,
     pub summary: Option<wire::GivenSummary>,
     pub compaction: Option<wire::GivenCompaction>,
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
-    /// The context of all answers, in their order.
+    /// The context of each answer, in the order of the answers.
     pub context: Vec<String>,
 }
 
@@ -75,14 +75,14 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: CancelReason,
-    /// The client, hook or extension that cancelled or failed.
+    /// The name of the client, hook or extension that cancelled or failed.
     pub by: Option<String>,
-    /// Its text for people.
+    /// The text of `by` for people.
     pub message: Option<String>,
 }
 
 impl Decision {
-    /// The reason why the operation does not happen, if it does not; `on_no_answer` decides if nobody answers.
+    /// The refusal of the operation, if there is one. `on_no_answer` decides if an answer is missing.
     pub(crate) fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
         let is_silent = self.is_silent && on_no_answer == OnNoAnswer::Cancel;
         let silence = is_silent.then_some(Refusal {
@@ -95,8 +95,8 @@ impl Decision {
 }
 
 impl Questions {
-    /// The clients and hooks that answer this event of a session, which a request of `asker` causes. An extension is not
-    /// asked about its own moves.
+    /// The clients, hooks and extensions that answer this event of a session. `asker` is the connection whose request
+    /// causes the event. An extension is not asked about its own moves.
     pub(crate) fn answerers(
         &self,
         open: &OpenSession,
@@ -123,7 +123,7 @@ impl Questions {
         answerers
     }
 
-    /// The names of answerers. Those of clients are taken before they can disconnect.
+    /// The names of answerers. They are read before the question, since a client may disconnect later.
     fn answerer_names(&self, answerers: &[Answerer]) -> Vec<(Answerer, String)> {
         let name = |answerer: &Answerer| match answerer {
             Answerer::Client(id) => Some(self.connections.find(*id)?.display_name()),
@@ -173,7 +173,7 @@ pub(crate) async fn put<P: Notification>(
     asking.leave_for_ended();
     asking.answer_for_extensions(&event_id, &asked);
     let seq = asking.wake_connections();
-    // Dropping it after the outcome ends the hooks that still run.
+    // Dropping this set after the outcome ends the hooks that still run.
     let mut running = JoinSet::new();
     let mut written = Vec::new();
     for number in hooks {
@@ -219,7 +219,7 @@ impl EventQuestion<'_> {
         asks.ask(asking, answerers, timeout, accepts)
     }
 
-    /// The answers that count for clients whose connection ends while they are asked.
+    /// For each client, the answer that counts if its connection ends while it is asked.
     fn if_gone(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
         let if_gone = |by: &Answerer| {
             let Answerer::Client(id) = by else {
@@ -242,8 +242,8 @@ impl EventQuestion<'_> {
         answerers.iter().filter_map(if_gone).collect()
     }
 
-    /// Takes clients whose input has ended out of the question: they were asked, and cannot answer. Their connections
-    /// end once their own requests are answered.
+    /// Removes the clients whose input has ended from the question, since they cannot answer. Their connections end
+    /// after their own requests are answered.
     fn leave_for_ended(&self) {
         for connection in self.open.connections() {
             if connection.has_ended() {
@@ -252,7 +252,7 @@ impl EventQuestion<'_> {
         }
     }
 
-    /// Lets paused readers continue, since the answer arrives through them. Returns the sequence number for the message
+    /// Lets paused readers continue, since the answers arrive through them. Returns the sequence number for the message
     /// to hooks.
     fn wake_connections(&self) -> u64 {
         let connections = self.open.connections();
@@ -263,8 +263,8 @@ impl EventQuestion<'_> {
         first.map_or(0, |first| self.open.seq(first))
     }
 
-    /// Runs a hook, and answers as it does or with the answer that replaces a failed one. `written` gets its output as
-    /// it arrives.
+    /// Runs a hook and gives its answer. For a hook that fails, gives the answer that replaces it. `written` gets the
+    /// output of the hook as it arrives.
     fn run_hook(
         &self,
         event_id: EventId,
@@ -282,12 +282,12 @@ impl EventQuestion<'_> {
             };
             let digest = Digest::of(&given.answer);
             let by = Answerer::Hook(number);
-            // Fails if the question is over: a late answer does not count.
+            // A late answer does not count: the call fails if the question is over.
             let _late = questions.asks.answer(event_id.as_str(), by, digest, given);
         }
     }
 
-    /// Combines the answers: the outcome, the name of the answer that decided, and the decision.
+    /// Combines the answers to the outcome, the name of the answerer that decided, and the decision.
     fn combine(
         &self,
         outcome: QuestionOutcome<ReceivedAnswer>,
@@ -345,7 +345,7 @@ impl EventQuestion<'_> {
     }
 }
 
-/// The content that an answer can have besides its decision.
+/// The content that an answer can have in addition to its decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Summary,
@@ -363,7 +363,7 @@ impl EventQuestion<'_> {
     }
 }
 
-/// The outcome, the answer that decided, and the decision.
+/// The outcome, the answerer that decided, and the decision.
 fn decide(
     answers: Vec<(Answerer, ReceivedAnswer)>,
     in_time: bool,

@@ -1,5 +1,5 @@
-//! Extensions as answerers of before events (protocol.md §11): which of them cannot answer, and the answers that count
-//! instead.
+//! Extensions as answerers of before events (protocol.md §11): which extensions cannot answer, and the answers that
+//! count in their place.
 
 use super::event_question::EventQuestion;
 use super::questions::Questions;
@@ -9,19 +9,19 @@ use crate::extensions::{Extension, ExtensionSessions};
 use treelined_core::id::{ConnectionId, EventId};
 use treelined_wire::BeforeEvent;
 
-/// Why an extension failed that was asked.
+/// The failure of an extension that was asked and gave no answer.
 const NO_ANSWER: &str = "it ended, or did not answer in time";
-/// Why an extension failed that could not be asked.
+/// The failure of an extension that could not be asked.
 const UNABLE: &str = "it does not run, or does not answer this event";
 
 impl Questions {
-    /// Whether a connection is that of an extension.
+    /// Whether the connection belongs to an extension.
     pub(super) fn is_extension(&self, connection: ConnectionId) -> bool {
         let connection = self.connections.find(connection);
         connection.is_some_and(|connection| connection.extension().is_some())
     }
 
-    /// The extensions that have to answer this event and cannot, given the clients that can: their numbers.
+    /// The numbers of the extensions that must answer this event and cannot. `able` has the answerers that can.
     pub(super) fn unable_extensions(
         &self,
         session_id: &str,
@@ -32,7 +32,7 @@ impl Questions {
             |number: usize, extension: &Extension| match self.extensions.connection(number) {
                 None => true,
                 Some(id) if able.contains(&Answerer::Client(id)) => false,
-                // It chooses its sessions, and this is none of them.
+                // An extension that chooses its sessions is not asked about the other sessions.
                 Some(id) => {
                     let chooses = extension.sessions == ExtensionSessions::Own;
                     !chooses || self.registry.queues.is_open_for(id, session_id)
@@ -44,7 +44,7 @@ impl Questions {
         unable.map(|(number, _)| number).collect()
     }
 
-    /// The extension that has to answer this event on this connection.
+    /// The extension of this connection, if the extension must answer this event.
     fn answering_extension(&self, by: Answerer, event: BeforeEvent) -> Option<&Extension> {
         let Answerer::Client(id) = by else {
             return None;
@@ -56,7 +56,7 @@ impl Questions {
 }
 
 impl EventQuestion<'_> {
-    /// The extensions, if the caller gave a time: they get no more than that.
+    /// The extensions among the answerers, if the caller gave a time. They do not get more time than that.
     pub(super) fn bound(&self, answerers: &[Answerer]) -> Vec<Answerer> {
         let is_bound = |by: &&Answerer| match by {
             Answerer::Client(id) => self.questions.is_extension(*id),
@@ -66,7 +66,7 @@ impl EventQuestion<'_> {
         bound.filter(|_| self.timeout.is_some()).collect()
     }
 
-    /// The answers that count if an extension leaves the question or does not answer in time.
+    /// For each extension, the answer that counts if the extension ends or does not answer in time.
     pub(super) fn instead(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
         let instead = |by: &Answerer| {
             let extension = self.questions.answering_extension(*by, self.event)?;
@@ -78,7 +78,7 @@ impl EventQuestion<'_> {
         answerers.iter().filter_map(instead).collect()
     }
 
-    /// Answers for the extensions that cannot.
+    /// Gives the answers of the extensions that cannot answer.
     pub(super) fn answer_for_extensions(&self, event_id: &EventId, answerers: &[Answerer]) {
         for by in answerers {
             let Answerer::Extension(number) = by else {
@@ -90,7 +90,7 @@ impl EventQuestion<'_> {
             let given = ReceivedAnswer::of_failure(extension.on_failure, UNABLE);
             let digest = Digest::of(&given.answer);
             let asks = &self.questions.asks;
-            // Fails if another extension has decided the question.
+            // The call fails if another extension has already decided the question.
             let _decided = asks.answer(event_id.as_str(), *by, digest, given);
         }
     }
@@ -105,7 +105,7 @@ impl EventQuestion<'_> {
         for (failed, _) in failed {
             let name = names.iter().find(|(by, _)| by == failed);
             let name = name.map(|(_, name)| name.as_str()).unwrap_or_default();
-            // Hooks are logged where they fail, and a client may end.
+            // A failed hook has its own log line, and a client may end at any time, so only extensions are logged here.
             let mut extensions = self.questions.extensions.all();
             if extensions.any(|(_, extension)| extension.name == name) {
                 tracing::warn!(extension = name, event, "an extension did not answer");

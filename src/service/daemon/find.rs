@@ -1,7 +1,7 @@
 //! Finds the entries of a session that match the `query` of `get_tree`.
 //!
-//! Results are kept for the next view with the same query. Entries are only appended, so only new ones are
-//! read again.
+//! The results are kept for the next view with the same query. Since entries are only appended, the next view reads
+//! only the new entries.
 
 use super::rows::RowReader;
 use std::borrow::Cow;
@@ -16,13 +16,13 @@ use treelined_core::view::{Entry, Outline, Snapshot, ToolCall};
 use treelined_files::log::body::Bodies;
 use treelined_files::parallel::{CHUNK, in_order};
 
-/// The results of one query for a session's entries, with two bits for each entry that was read.
+/// The results of one query for the entries of a session.
 #[derive(Default)]
 pub(crate) struct QueryResults {
     tested: Bits,
-    /// The entry's own text matches the whole query.
+    /// Whether the entry's own text matches the whole query.
     matched: Bits,
-    /// The text matches a part of the query; set for assistant messages only.
+    /// Whether the text matches a part of the query. Set for assistant messages only.
     touched: Bits,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn matches(
         };
         let caller = || outline.callers(item).next();
         let is_found = known.matched.get(entry.node);
-        // The label may match the rest of the query, and so may the call in a result's row.
+        // The label may match the rest of the query. In the row of a tool result, the call may match it too.
         let may_be = entry.label.is_some()
             || (entry.role == Role::ToolResult
                 && caller().is_some_and(|caller| known.touched.get(caller.node)));
@@ -123,7 +123,7 @@ pub(crate) fn matches(
     Ok(matched)
 }
 
-/// An excerpt of a matching entry around the match.
+/// An excerpt of a matching entry, around the match.
 pub(crate) fn excerpt(
     reader: &mut RowReader<'_>,
     query: &Query,
@@ -150,7 +150,7 @@ pub(crate) fn excerpt(
     Ok(best.excerpt())
 }
 
-/// The texts that a row shows of another entry: for a tool result, the call that it answers.
+/// The texts of other entries that a row shows: for a tool result, the call that it answers.
 fn shown_beside(
     reader: &mut RowReader<'_>,
     entry: &Entry<'_>,
@@ -166,7 +166,7 @@ fn shown_beside(
     Ok(call.into_iter().collect())
 }
 
-/// The entries to search: those that the filter keeps, and the calls of their tool results.
+/// The entries to search: the entries that the filter keeps, and the calls of their tool results.
 fn untested(outline: &Outline, snapshot: &Snapshot, known: &QueryResults) -> Vec<SearchTarget> {
     let mut asked = Vec::new();
     for item in outline.kept() {
@@ -193,7 +193,7 @@ fn untested(outline: &Outline, snapshot: &Snapshot, known: &QueryResults) -> Vec
             });
         }
     }
-    // In file order, so that neighbours are read together.
+    // Sorted in file order, so that entries that are close in the file are read together.
     asked.sort_unstable_by_key(|asked| (asked.place, asked.node));
     asked.dedup_by_key(|asked| asked.node);
     asked
@@ -219,7 +219,8 @@ fn learn(
                         let _seen = matcher.see(&name);
                     }
                 }
-                // A message with calls counts even if only a part of the query matches it.
+                // A part of the query that matches an assistant message with calls can count for the rows of their
+                // results.
                 if entry.role == Role::Assistant || matcher.may_complete(line) {
                     matcher.see_line(line, entry.kind);
                 }
@@ -242,7 +243,7 @@ fn learn(
     })
 }
 
-/// The type as rows show it: the stored text of an unknown type, else `None`.
+/// The type as rows show it: the name of a known type, else the stored text.
 fn own_kind(line: &[u8], kind: Kind) -> Option<Cow<'static, str>> {
     match kind.name() {
         Some(name) => Some(Cow::Borrowed(name)),
@@ -264,7 +265,7 @@ fn owned(raw: Option<&[u8]>) -> Option<Cow<'static, str>> {
     Some(Cow::Owned(text.into_owned()))
 }
 
-/// The parts of a query that match the words for kind and role in a row.
+/// For each kind and role, the parts of a query that match the words for them in a row.
 struct RowWords(HashMap<(u8, u8), u64>);
 
 impl RowWords {

@@ -1,11 +1,11 @@
-//! The first message of the user in an open session (protocol.md §3.2), as the list of sessions has it.
+//! The first message of the user in an open session (protocol.md §3.2), by the same rule as in the list of sessions.
 
 use treelined_core::tree::Node;
 use treelined_files::session::SessionState;
 use treelined_files::store::listing;
 
-/// The first message of the user; empty without one. Found once: later entries do not change it. A body that cannot
-/// be read says nothing, so that the session is open all the same.
+/// The first message of the user; empty without one. It is kept once found, since later entries do not change it. A
+/// body that cannot be read counts as no message, so that the session can be opened.
 pub(super) fn of(state: &SessionState) -> &str {
     match state.first_message.get() {
         Some(said) => said,
@@ -13,7 +13,7 @@ pub(super) fn of(state: &SessionState) -> &str {
     }
 }
 
-/// The same if these new entries say it, `None` if nothing was said or earlier entries say it.
+/// The first message, if one of these new entries is it; `None` if there is none or an earlier entry is it.
 pub(super) fn among<'s>(state: &'s SessionState, nodes: &[Node]) -> Option<&'s str> {
     match state.first_message.get() {
         Some(_) => None,

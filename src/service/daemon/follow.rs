@@ -1,5 +1,5 @@
-//! Changes by other writers: entries that they append while no client asks, and entries that arrive in a file after
-//! it has been replaced (session-file.md §2, §3).
+//! Changes by other writers: entries that others append while no client asks, and entries that others write to a file
+//! after the file has been replaced (session-file.md §2, §3).
 
 use super::Daemon;
 use super::commit_tail::CommitTail;
@@ -27,7 +27,7 @@ const LAST_LOOK: Duration = Duration::from_secs(10);
 /// The pause between two looks before the process ends.
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
-/// Watches the session's file, so that clients are notified when other writers append.
+/// Watches the session's file, so that clients are notified when another writer appends.
 pub(crate) fn watch(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) {
     let Some(path) = &open.session.path else {
         return;
@@ -41,11 +41,11 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) {
     let watched = open.watched.get_or_init(|| Arc::new(watched));
     let watcher = &daemon.registry.watcher;
     watcher.add(path, watched, WatchedSession::changed);
-    // The watch does not report entries that arrived between the opening and its start.
+    // The watch does not report entries that arrived after the opening and before its start.
     WatchedSession::changed(Arc::clone(watched));
 }
 
-/// Watches the file of a closed session no more.
+/// Stops the watch of a closed session's file.
 pub(crate) fn unwatch(daemon: &Daemon, open: &OpenSession) {
     if let Some(path) = &open.session.path {
         daemon.registry.watcher.remove(path);
@@ -53,7 +53,7 @@ pub(crate) fn unwatch(daemon: &Daemon, open: &OpenSession) {
     daemon.files.leave_log(&open.id);
 }
 
-/// The session of a lease with its guard, after reading the entries of other writers.
+/// The session of a lease, with its guard. The entries of other writers have been read.
 pub(crate) async fn current(
     daemon: &Arc<Daemon>,
     lease: Lease,
@@ -78,8 +78,8 @@ pub(crate) async fn caught_up(
     Ok(guard)
 }
 
-/// Follows the session's old file for a minute after it has been replaced, whether or not the session stays
-/// open.
+/// Follows the old file of a session for a minute after the file has been replaced. A close of the session does not end
+/// this.
 pub(crate) fn watch_predecessors(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
@@ -102,10 +102,10 @@ pub(crate) fn watch_predecessors(
     });
 }
 
-/// Copies late entries from replaced files, a last time before the process ends.
+/// Copies late entries from replaced files for the last time, before the process ends.
 pub(crate) async fn look_a_last_time(daemon: &Arc<Daemon>) {
     for open in daemon.registry.take_following() {
-        // Repeats until the incomplete lines of other writers are complete.
+        // Repeats until other writers have completed their incomplete lines.
         while carry_over(daemon, &open).await
             && guard_though_closed(daemon, &open).await.has_arrivals()
         {
@@ -118,8 +118,8 @@ pub(crate) async fn look_a_last_time(daemon: &Arc<Daemon>) {
     }
 }
 
-/// Starts a process for each replaced file that other programs may still write to: it goes on when this one has
-/// ended.
+/// Starts a process for each replaced file that other programs may still write to. The process goes on after this one
+/// ends.
 async fn hand_over(daemon: &Daemon, open: &Arc<OpenSession>) {
     let Some(path) = open.session.path.clone() else {
         return;
@@ -136,7 +136,7 @@ async fn hand_over(daemon: &Daemon, open: &Arc<OpenSession>) {
     }
 }
 
-/// The session's guard, also after the session has been closed.
+/// The guard of the session, even if the session is closed.
 async fn guard_though_closed(
     daemon: &Daemon,
     open: &Arc<OpenSession>,
@@ -157,7 +157,7 @@ async fn guard_though_closed(
     }
 }
 
-/// Copies late entries from replaced files; returns false once no more are expected.
+/// Copies late entries from replaced files. Returns false when no more entries are expected.
 async fn carry_over(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> bool {
     let mut guard = guard_though_closed(daemon, open).await;
     if !guard.has_arrivals() {
@@ -177,7 +177,7 @@ async fn carry_over(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> bool {
     match outcome {
         Ok(_) if synced.is_err() => daemon.notifier.durability_lost(open),
         Ok(_) => {}
-        // The file was deleted after the session had been closed.
+        // The file was deleted after the session was closed.
         Err(error) if open.session.is_closed() && error.kind == Kind::SessionDeleted => {
             return false;
         }
@@ -192,12 +192,12 @@ async fn look(daemon: Weak<Daemon>, open: Weak<OpenSession>) {
         return;
     };
     if let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await {
-        // The next call reports a fault of the file.
+        // A fault of the file is reported by the next request.
         let _unreadable = caught_up(&daemon, &open, guard).await;
     }
 }
 
-/// Follows what other machines append to an open session.
+/// Follows the entries that other machines append to an open session.
 pub(crate) fn follow_log(daemon: &Arc<Daemon>, open: &Arc<OpenSession>, access: Access) {
     let (Some(log), Some(path)) = (daemon.files.shared_log(), &open.session.path) else {
         return;
@@ -208,7 +208,8 @@ pub(crate) fn follow_log(daemon: &Arc<Daemon>, open: &Arc<OpenSession>, access: 
     }
 }
 
-/// Tells connections and other machines that entries of the file are in the log, or connections that they are lost.
+/// Makes the function that is called with news of the stream. It announces new entries to connections and other
+/// machines, and lost entries to connections.
 fn news_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> LogHook {
     let (daemon, open) = (Arc::downgrade(daemon), Arc::downgrade(open));
     let runtime = Handle::current();
@@ -229,7 +230,7 @@ fn news_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> LogHook {
             let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await else {
                 return;
             };
-            // The next call reports a fault of the file.
+            // A fault of the file is reported by the next request.
             if let Ok(guard) = caught_up(&daemon, &open, guard).await {
                 daemon.files.describe(&guard);
                 daemon.notifier.note_queue(&open, &guard);

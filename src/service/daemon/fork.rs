@@ -1,5 +1,4 @@
-//! Forks: copies a session into a new one, after clients and hooks have been asked (protocol.md §3.10, session-file.md
-//! §5).
+//! Forks: asks clients and hooks, then copies a session into a new one (protocol.md §3.10, session-file.md §5).
 
 use super::call::{Call, TakesPlace};
 use super::commit_tail::late_failure;
@@ -35,7 +34,7 @@ use treelined_wire::{self as wire, BeforeEvent, notification};
 
 /// The options of the caller of a fork.
 pub(crate) struct ForkOptions {
-    /// The whole tree, not one branch.
+    /// Whether the fork has the whole tree; otherwise it has one branch.
     pub is_whole: bool,
     /// The entry at which to fork. Default: the leaf.
     pub entry_id: Option<String>,
@@ -44,18 +43,18 @@ pub(crate) struct ForkOptions {
     pub cwd: Option<String>,
     /// The id of the fork.
     pub id: SessionId,
-    /// Whether a client has chosen the id, so that a session with it may exist.
+    /// Whether a client has chosen the id. Then a session with this id may exist already.
     pub is_id_chosen: bool,
     pub name: Option<String>,
 }
 
-/// The place in the queue of a request that forks, taken when the request arrived.
+/// The place of a fork request in the queue of its session, taken when the request arrives.
 #[must_use]
 pub(crate) struct ForkPlace {
     call: Arc<Call>,
     place: Place,
-    /// Whether later requests wait for the fork, so that a later `close_session` finds it finished. They do not wait
-    /// for a question, unless the client is a script.
+    /// Whether later requests wait for the whole fork, so that a later `close_session` finds it finished. They do not
+    /// wait while clients are asked, unless the client of the fork is a script.
     keeps: bool,
 }
 
@@ -87,7 +86,7 @@ impl ForkOptions {
         let rights = call.connection.rights();
         rights.check_new(("newSessionId", self.is_id_chosen), self.cwd.as_deref())?;
         let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
-        // A fork that is made stays made, whatever its source does since.
+        // A repeated request returns the fork that exists, whatever has happened to the source after it.
         if self.is_id_chosen && self.is_made(&call, &Names::of(&guard)).await? {
             let id = self.id.clone();
             let again = ForkOptions {
@@ -100,7 +99,7 @@ impl ForkOptions {
         }
         open.session.check_not_in_turn()?;
         let (_, source) = Source::find(&guard, &self)?;
-        // The answerers are known only here if the session was not open yet when the request arrived.
+        // If the session was not open when the request arrived, the answerers are known only now.
         let (event, asker) = (BeforeEvent::SessionBeforeFork, call.connection.id);
         let answerers = || call.daemon.questions.answerers(&open, event, asker);
         let keeps = keeps && (is_script(&call) || answerers().is_empty());
@@ -117,7 +116,7 @@ impl ForkOptions {
             }
         };
         let (open, guard) = guard_of(lease, Instant::now())?;
-        // The options are checked again, since the tree may have been reread since.
+        // The tree may have been read again during the question, so the options are checked again.
         let options = ForkOptions {
             entry_id: source.entry_id,
             position: Some(source.position),
@@ -152,7 +151,7 @@ impl ForkOptions {
         }
     }
 
-    /// Copies the session into a new one, and opens that with the response.
+    /// Copies the session into a new one, and opens the new session with the response.
     async fn copy(
         self,
         request: &SessionRequest,
@@ -164,7 +163,8 @@ impl ForkOptions {
         let daemon = &call.daemon;
         let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
         let durability = open.session.syncer.durability();
-        // A request may name the fork as soon as it is announced; it waits until the fork is in the list of open sessions.
+        // Other requests may name the fork as soon as it is announced. They wait in its queue until the fork is in the
+        // list of open sessions.
         let id = self.id.as_str();
         let lease = call.place_to_create(id, true).await?;
         if lease.open().is_some() {
@@ -207,7 +207,7 @@ impl ForkOptions {
         open_after(call, &forked, Access::Write, guard.into_with());
         if let Some(written) = written {
             let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
-            // Nothing waits for this.
+            // No request waits for this work.
             call.after(move || {
                 daemon.files.store.tidy(written.folder);
                 if let Some(unsynced) = written.unsynced {
@@ -216,7 +216,8 @@ impl ForkOptions {
                 }
             });
         }
-        // A later `close_session` finds the file that needs a sync.
+        // The lease of the source ends after the work above, so that a later `close_session` finds the file that needs
+        // a sync.
         call.after(move || drop(tenure));
         Ok(result(Some(session), draft, durability))
     }
@@ -227,7 +228,7 @@ fn is_script(call: &Call) -> bool {
     call.connection.client().is_none()
 }
 
-/// The fork that an earlier call with this id made, opened.
+/// Opens the fork that an earlier call with this id has made.
 async fn made_before(
     call: &Arc<Call>,
     id: &str,
@@ -241,7 +242,7 @@ async fn made_before(
     Ok(result(Some(opened.session), source.draft, Durability::None))
 }
 
-/// A fork that a client or a hook refused.
+/// The result of a fork that a client or a hook has refused.
 fn refused(refusal: Refusal) -> wire::ForkSessionResult {
     wire::ForkSessionResult {
         cancelled: true,
@@ -271,7 +272,7 @@ fn result(
     }
 }
 
-/// The facts that a fork takes from its source besides the lines.
+/// The facts that a fork takes from its source, apart from the lines.
 struct Source {
     entry_id: Option<String>,
     position: ForkSide,
@@ -286,7 +287,7 @@ struct Source {
 }
 
 impl Source {
-    /// The end of the fork, and what it takes from its source.
+    /// The end of the fork, and the facts that it takes from its source.
     fn find(state: &SessionState, options: &ForkOptions) -> Result<(End, Self)> {
         let entry = match &options.entry_id {
             Some(id) => Some(state.find(id)?),
@@ -328,9 +329,9 @@ impl Source {
     }
 }
 
-/// The names of a session in the headers of its forks.
+/// The two names by which the header of a fork can name its source.
 struct Names {
-    /// `None` without a file.
+    /// The path of the file; `None` if the session has no file.
     path: Option<String>,
     id: String,
 }
@@ -389,7 +390,7 @@ struct NewSession {
     durability: Durability,
 }
 
-/// A finished fork, and the result of its source's guard.
+/// A finished fork, and the right to the source that is left.
 struct SessionCopy {
     opened: OpenedLog,
     /// `None` if no file was written.
@@ -408,13 +409,13 @@ impl NewSession {
         }
     }
 
-    /// The right to make a file with the id that the client has chosen.
+    /// The right to make a file with the id, if the client has chosen the id.
     fn claim(&self) -> Result<Option<FolderLock>> {
         let claim = || self.files.store.claim(self.id.as_str());
         self.is_id_chosen.then(claim).transpose()
     }
 
-    /// A log whose first write claims the id that the client has chosen.
+    /// The log; if the client has chosen the id, the first write of the log claims it.
     fn claimed(&self, log: Log) -> Log {
         match self.is_id_chosen {
             true => log.claimed_by(claim(&self.files, self.id.as_str())),
@@ -422,7 +423,7 @@ impl NewSession {
         }
     }
 
-    /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
+    /// Copies all lines of the session and syncs them. If there are no lines, the new session has no file yet.
     fn copy_whole(&self, guard: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (guard.tree.file_leaf(), guard.leaf());
         let is_cut = guard.tree.cut_background().is_some();
@@ -498,7 +499,7 @@ impl NewSession {
     }
 }
 
-/// A session without a file.
+/// A session that has no file yet.
 fn unwritten(log: Log) -> OpenedLog {
     OpenedLog {
         log,

@@ -1,4 +1,4 @@
-//! The right to work on an open session: the lease of its queue, and with it the guard of its state.
+//! The right to work on an open session: the lease of its queue together with the guard of its state.
 
 use super::append::OpenSessions;
 use super::open_session::OpenSession;
@@ -11,23 +11,23 @@ use treelined_files::session::{self, Busy};
 pub(crate) type Lease = queue::Lease<OpenSessions>;
 pub(crate) type Place = queue::Place<OpenSessions>;
 
-/// The right to read or change an open session, and its place at the head of the session's queue.
+/// The right to read or change an open session. It keeps the head of the session's queue.
 pub(crate) type SessionGuard = session::SessionGuard<Tenure>;
 
-/// Fails if the session cannot be changed by the connection whose job has this guard.
+/// Fails if the session is read-only for the connection of the job that has this guard.
 pub(crate) fn check_writable(open: &OpenSession, guard: &mut SessionGuard) -> Result<()> {
     open.session.check_version()?;
     guard.with().lease.check_writable()
 }
 
-/// The parts of a lease that end with a [`SessionGuard`]: the activity ends first, so that the next job does not find
+/// The parts of a lease that end with a [`SessionGuard`]. The activity ends first, so that the next job does not find
 /// the session busy.
 pub(crate) struct Tenure {
     pub(crate) busy: Option<Busy>,
     pub(crate) lease: Lease,
 }
 
-/// The session of a lease. `sessionNotFound` if it is not open for the connection of the job.
+/// The session of a lease. Fails with `sessionNotFound` if the session is not open for the connection of the job.
 pub(crate) fn guard_of(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>, SessionGuard)> {
     match lease.is_open_for_asker() {
         true => guard_for_all(lease, asked),
@@ -35,7 +35,7 @@ pub(crate) fn guard_of(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>
     }
 }
 
-/// Like [`guard_of`], if the session is open for any connection.
+/// Like [`guard_of`], but it is enough that the session is open for any connection.
 pub(crate) fn guard_for_all(
     lease: Lease,
     asked: Instant,

@@ -1,4 +1,4 @@
-//! Answers of hooks: what a program has written, read as an answer to a before event (protocol.md §5.8).
+//! Answers of hooks: the output of a hook, read as an answer to a before event (protocol.md §5.8).
 
 use super::received_answer::{ReceivedAnswer, check_stored};
 use crate::hooks::{Hook, OnFailure};
@@ -13,7 +13,7 @@ use treelined_wire::{self as wire, BeforeEvent};
 /// The reason why a hook gave no answer.
 pub(super) enum Failure {
     Program(program::Failure),
-    /// Its output is not an answer; the text says where.
+    /// The output is not an answer. The error is at this line and column.
     NotAnAnswer {
         line: usize,
         column: usize,
@@ -22,7 +22,7 @@ pub(super) enum Failure {
     Refused(Error),
 }
 
-/// The answer in the output of a hook, or the one that replaces it if it cannot be read.
+/// The answer in the output of a hook. If the output cannot be read, the answer that replaces it.
 pub(super) fn read_answer(hook: &Hook, output: &[u8], event: BeforeEvent) -> ReceivedAnswer {
     match answer_of(output, event) {
         Ok(answer) => ReceivedAnswer {
@@ -33,7 +33,8 @@ pub(super) fn read_answer(hook: &Hook, output: &[u8], event: BeforeEvent) -> Rec
     }
 }
 
-/// The answer that replaces the answer of a failed hook. A cancel in its output stays one, whatever `on_failure` says.
+/// The answer that replaces the answer of a failed hook. If the output has a cancel, the cancel counts, whatever
+/// `on_failure` says.
 pub(super) fn failed(hook: &Hook, failure: &Failure, output: &[u8]) -> ReceivedAnswer {
     hook.log_failure(failure);
     match veto_in(output) {
@@ -93,7 +94,7 @@ fn answer_of(output: &[u8], event: BeforeEvent) -> std::result::Result<wire::Eve
             line: error.line(),
             column: error.column(),
         })?;
-    // A veto is not lost because its reason is long.
+    // A long reason is cut, so that the cancel counts.
     if let Some(reason) = &mut answer.reason
         && let Some((end, _)) = reason.char_indices().nth(wire::MOST_REASON_CHARACTERS)
     {

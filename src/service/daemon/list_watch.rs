@@ -1,8 +1,9 @@
-//! `sessions_changed`: tells connections that watch the list of sessions what has changed in it (protocol.md §10.4).
+//! `sessions_changed`: notifies the connections that watch the list of sessions about changes of the list (protocol.md
+//! §10.4).
 //!
-//! Commits of this daemon and the watch of the session directory only say that something has changed. A look at the
-//! files, a little later so that it covers several changes, finds the rows. Nothing runs while nothing changes or
-//! nobody watches.
+//! Commits of this daemon and the watch of the session directory only report that something has changed. A look at the
+//! files finds the changed rows. The look comes a little later, so that it covers several changes. Nothing runs while
+//! nothing changes or no connection watches.
 
 use super::list_watchers::{ListWatch, ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress};
 use crate::stdio::Class;
@@ -21,15 +22,15 @@ use treelined_wire::notification::SessionsChanged;
 
 /// The delay between a change and a look, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);
-/// The pause after a look, as a multiple of the time that the look took.
+/// The pause after a look, as a multiple of the duration of the look.
 const REST: u32 = 10;
-/// The delay before another look for clients that read too little.
+/// The delay before the next look, if clients read too slowly for this one.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The pause between two looks at the list of the team.
 const TEAM_PAUSE: Duration = Duration::from_secs(5);
 
 impl ListWatch {
-    /// Tells a connection about changes of the list from this call on, in place of an earlier watch.
+    /// Notifies a connection of changes of the list from this call on. Replaces an earlier watch of the connection.
     pub(crate) async fn watch(self: &Arc<Self>, watcher: ListWatcher) -> Result<()> {
         let (watch, runtime) = (Arc::clone(self), Handle::current());
         blocking(move || watch.begin(watcher, runtime)).await
@@ -45,10 +46,10 @@ impl ListWatch {
                 }
             })?);
         }
-        // Every call comes from the one runtime.
+        // Every call has the same runtime.
         let _same = self.runtime.set(runtime.clone());
-        // Changes from here on are noticed: a look waits for the lock. Before the rows are read, since a change between both would
-        // be in no row and in no look.
+        // From here on, each change causes a look, and the look waits for the lock. The flag is set before the rows are
+        // read, since otherwise a change between both would be in no row and in no look.
         self.is_active.store(true, Ordering::Release);
         let known = self.rows();
         self.is_active.store(
@@ -67,12 +68,12 @@ impl ListWatch {
         Ok(())
     }
 
-    /// Tells each watcher that the list of the team has changed. Returns whether anybody watches.
+    /// Notifies each watcher that the list of the team has changed. Returns whether there is a watcher.
     fn look_at_team(&self, now: &Arc<TeamList>) -> bool {
         let mut state = lock(&self.state);
         for watcher in &mut state.watchers {
             let known = watcher.team.replace(Arc::clone(now));
-            // A client may have read the list before the first look.
+            // A client may have read the list before the first look, so the first look notifies it too.
             let is_equal = known.is_some_and(|known| known.has_same_sessions(now));
             let is_shown = !watcher.connection.rights().is_limited();
             if is_shown && !is_equal && watcher.connection.wants(SessionsChanged::NAME) {
@@ -84,7 +85,7 @@ impl ListWatch {
         state.has_team_task
     }
 
-    /// Tells a connection nothing any more.
+    /// Ends the watch of a connection.
     pub(crate) fn unwatch(&self, id: ConnectionId) {
         if !self.is_active.load(Ordering::Acquire) {
             return;
@@ -96,7 +97,7 @@ impl ListWatch {
         }
     }
 
-    /// Notes that a row may have changed.
+    /// Schedules a look, since a row may have changed.
     pub(crate) fn changed(self: &Arc<Self>) {
         if self.is_active.load(Ordering::Acquire) {
             self.look_after(GATHERING);
@@ -127,7 +128,7 @@ impl ListWatch {
         self.files.store.list()
     }
 
-    /// Sends each watcher the changes that it does not know.
+    /// Sends to each watcher the changes that it does not have yet.
     fn look_at_list(self: &Arc<Self>) -> Result<()> {
         let begun = Instant::now();
         let mut state = lock(&self.state);
@@ -152,7 +153,7 @@ impl ListWatch {
     }
 }
 
-/// Looks at the list of the team again and again, as long as anybody watches.
+/// Looks at the list of the team again and again, as long as a connection watches.
 async fn watch_team(watch: Weak<ListWatch>, team: Arc<dyn TeamView>) {
     loop {
         let listing = Arc::clone(&team);

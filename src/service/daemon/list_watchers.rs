@@ -25,7 +25,7 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 pub(crate) struct ListWatch {
     pub(super) files: Arc<SessionFiles>,
     pub(super) state: Mutex<WatchState>,
-    /// Whether anybody watches.
+    /// Whether a connection watches.
     pub(super) is_active: AtomicBool,
     /// Whether a look is scheduled.
     pub(super) is_due: AtomicBool,
@@ -57,13 +57,13 @@ pub(super) struct WatchState {
 
 pub(crate) struct ListWatcher {
     pub(super) connection: Arc<Connection>,
-    /// Normalized.
+    /// The directory of the watched sessions, normalized; `None` for all directories.
     pub(super) cwd: Option<String>,
-    /// Whether archived sessions are announced as others; else they are gone.
+    /// Whether the client wants archived sessions. Otherwise a session that is archived counts as removed.
     pub(super) archived: bool,
     /// The rows that the client knows.
     pub(super) known: Rows,
-    /// The sessions of the log as the client may know them; `None` before the first look.
+    /// The list of the team that the client may know; `None` before the first look.
     pub(super) team: Option<Arc<TeamList>>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct MadeMessages {
 }
 
 impl ListWatcher {
-    /// A watch of the sessions in a working directory, or of all.
+    /// A watch of the sessions in a working directory, or of all sessions.
     pub(crate) fn new(connection: &Arc<Connection>, cwd: Option<&str>, archived: bool) -> Self {
         Self {
             connection: Arc::clone(connection),
@@ -125,7 +125,7 @@ impl ListWatcher {
     }
 }
 
-/// The notifications of the differences between two lists, each of about `limit` bytes at most.
+/// The notifications of the differences between two lists. Each has about `limit` bytes at most.
 fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<Vec<Vec<u8>>> {
     let (mut new, mut old) = differences(before, now);
     let takes = of.connection.rights().directory_test();
@@ -140,7 +140,7 @@ fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<
     let (rows, archived): (Vec<&CatalogueRow>, Vec<_>) = new.into_iter().partition(is_shown);
     let gone = old.into_iter().chain(archived);
     let mut removed: Vec<&str> = gone.filter_map(id_of).collect();
-    // A file may have moved.
+    // A session whose file has moved is not removed.
     removed.retain(|id| !rows.iter().any(|row| id_of(row) == Some(*id)));
     removed.sort_unstable();
     let mut messages = Vec::new();
@@ -166,8 +166,8 @@ fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<
     Ok(messages)
 }
 
-/// The rows that only the second list has, in order, and the rows of the first list whose files have no row in the
-/// second.
+/// The rows that only the second list has, in order, and the rows of the first list whose file is not in the second
+/// list.
 fn differences<'r>(
     before: &'r [Arc<CatalogueRow>],
     now: &'r [Arc<CatalogueRow>],
@@ -196,7 +196,7 @@ fn id_of(row: &CatalogueRow) -> Option<&str> {
     row.listing.header.as_ref().map(|header| header.id.as_str())
 }
 
-/// A notification to which rows are added.
+/// A notification that is being made. Rows are added to it.
 pub(super) struct MessageInProgress {
     limit: usize,
     bytes: usize,
@@ -227,7 +227,7 @@ impl MessageInProgress {
         self.bytes += row.len() + 1;
     }
 
-    /// The JSON; `None` if nothing has changed.
+    /// The JSON of the message; `None` if it has no changes.
     fn end(self) -> Option<Vec<u8>> {
         if self.bytes == 0 {
             return None;
@@ -235,7 +235,7 @@ impl MessageInProgress {
         Some(self.json(b""))
     }
 
-    /// The JSON of a message that names the list of the team.
+    /// The JSON of a message that says that the list of the team has changed.
     pub(super) fn with_team(self) -> Vec<u8> {
         self.json(b",\"team\":true")
     }

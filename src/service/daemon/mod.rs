@@ -1,29 +1,31 @@
 //! The state that connections share, in parts, and the verbs that work on it.
 //!
 //! [`Daemon`] holds the parts: [`registry`] has the open sessions, [`session_files`] their files, [`connections`] the
-//! clients, [`offers`] what they offer to the others, [`list_watchers`] those that watch the list, [`notify`] what tells
-//! them, and [`questions`] all that can be asked. A part does not know the daemon. Its methods are here alone; a verb is
-//! a function above the parts, in a file that owns its types.
+//! clients, [`offers`] the commands and renderers of clients, [`list_watchers`] the clients that watch the list of
+//! sessions, [`notify`] sends notifications, and [`questions`] knows everybody who can be asked. A part does not know
+//! the daemon. This file has the methods of the daemon itself. A verb is a function above the parts, in a file that
+//! owns its types.
 //!
 //! - Data. [`open_session`] is an open session, with [`client_turn`], [`notices`], [`tree_view`] and [`watched`].
-//!   [`connection`] is a client with its output, [`client`] its other end, and [`pending`] a request of it. [`call`] is a
-//!   request until its response. [`queue`] orders requests, one queue per session, and [`guard`] is the right to work on
-//!   a session.
-//! - Sessions. [`creating`] and [`opening`] open them, [`opened`] is what follows, and [`closing`] closes them for one
-//!   connection or for all. [`deleting`] moves their files. [`connecting`] begins and ends connections.
-//! - Changes. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change, and [`commit_tail`] ends
-//!   both. [`agent_turn`] has the turns of a session's clients. [`other_session`] is one from which entries
-//!   come. [`follow`] detects the entries of other writers. [`release`]
-//!   holds operations that ask before they commit: [`navigation`], which reads its [`preparation`], with what it does if the leaf stays in
-//!   [`staying`], and
-//!   [`compaction`] use it; [`fork`] and [`continuation`] have their own steps.
-//! - Questions. [`event_question`] asks clients, hooks and extensions; [`extension`] and [`hook_answer`] have what is
-//!   special about those, and [`received_answer`] is what all of them answer. [`summaries`] runs the summarizer.
-//! - Reads. [`find`] and [`rows`] read what the tree shows, [`first_message`] names a session, [`session_row`] makes a row
-//!   of the list, which [`list_watch`] announces. [`reading`] and [`at_once`] decide where work runs, and [`convert`]
-//!   converts to the types of `wire`.
+//!   [`connection`] is a client with its output, [`client`] is its transport and its introduction, and [`pending`] is
+//!   one of its unanswered requests. [`call`] is a request until its response. [`queue`] orders requests, one queue per
+//!   session, and [`guard`] is the right to work on a session.
+//! - Sessions. [`creating`] and [`opening`] open them, [`opened`] has the steps that both share, and [`closing`] closes
+//!   them for one connection or for all. [`deleting`] moves their files. [`connecting`] begins and ends connections.
+//! - Changes. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change, and [`commit_tail`]
+//!   ends both. [`agent_turn`] has the turns of a session's clients. [`other_session`] is a session from which entries
+//!   come. [`follow`] detects the entries of other writers. [`release`] is for operations that ask before they commit:
+//!   [`navigation`] and [`compaction`] use it. [`preparation`] reads the entries of a navigation, and [`staying`] is a
+//!   navigation that leaves the leaf where it is. [`fork`] and [`continuation`] have their own steps.
+//! - Questions. [`event_question`] asks clients, hooks and extensions. [`extension`] and [`hook_answer`] have the rules
+//!   for extensions and hooks alone, and [`received_answer`] is the answer of any of them. [`summaries`] runs the
+//!   summarizer.
+//! - Reads. [`find`] and [`rows`] read what the tree shows, and [`first_message`] finds the first message of a session.
+//!   [`session_row`]
+//!   makes a row of the list, and [`list_watch`] announces the row. [`reading`] and [`at_once`] decide on which thread
+//!   work runs, and [`convert`] converts to the types of `wire`.
 //!
-//! No file imports another in a circle, and none is imported by more than twelve files of this crate.
+//! No files import each other in a circle, and at most twelve files of this crate import the same file.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
@@ -106,14 +108,14 @@ pub struct Daemon {
     pub settings: DaemonSettings,
     pub source: Arc<dyn Source>,
     pub instance_id: String,
-    /// Of frames and summaries.
+    /// The memory of frames and summaries.
     pub(crate) memory: Arc<WorkingMemory>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: Arc<SessionFiles>,
     /// The last answers of `search` in the mode `ask`.
     pub(crate) rankings: Rankings,
-    /// The counts of terms in memory.
+    /// The counts of terms, kept in memory for the mode `ask`.
     pub(crate) ask_index: AskIndex,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,
@@ -125,7 +127,7 @@ pub struct Daemon {
     accounts: Option<Box<dyn Accounts>>,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
-    /// Replaces the secrets of limited connections, once there is one.
+    /// Replaces secrets in messages to limited connections; unset until one of them needs it.
     redactor: OnceLock<Arc<Redactor>>,
     ending: Arc<AtomicBool>,
 }
@@ -134,7 +136,7 @@ pub struct Daemon {
 pub(crate) type OpenWeb = dyn Fn() -> Result<OpenWebResult> + Send + Sync;
 
 impl Daemon {
-    /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
+    /// A daemon without connections. A job that cannot run on the thread that submits it runs on `runtime`.
     pub fn new(
         settings: DaemonSettings,
         parts: Parts,
@@ -178,12 +180,12 @@ impl Daemon {
         })
     }
 
-    /// Sets how the page is served.
+    /// Sets the function that serves the page.
     pub(crate) fn set_web(&self, open: Box<OpenWeb>) {
         let _set_before = self.web.set(open);
     }
 
-    /// Serves the page and returns its address. Fails in a program that has set nothing to serve it.
+    /// Serves the page and returns its address. Fails if no function to serve it is set.
     pub(crate) fn open_web(&self) -> Result<OpenWebResult> {
         let open = self.web.get();
         let open =

@@ -1,5 +1,5 @@
-//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`treelined_core::flow::navigate`] has the
-//! steps themselves.
+//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`treelined_core::flow::navigate`]
+//! has the logic of each step.
 
 use super::commit::Change;
 use super::convert::stored::{raw, raw_owned};
@@ -27,7 +27,8 @@ use treelined_files::lock::lock;
 pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::{self as wire, BeforeEvent, NavigationReason, RequestId, notification};
 
-/// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
+/// If no summary is wanted, the question has ids instead of entries when the entries have more bytes than this
+/// together.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
 /// The options of the caller of a navigation.
@@ -38,14 +39,14 @@ pub(crate) struct Navigator {
     pub wants_summary: bool,
     pub options: SummaryOptions,
     pub label: Option<String>,
-    /// Of a merge: the session that has the branch, if it is another one, and the end of the branch there.
+    /// Of a merge from another session: that session. `tip_id` is the end of the branch there.
     pub from: Option<Mutex<OtherSession>>,
     pub tip_id: Option<String>,
-    /// Of a choice: what is noted about the candidates that are not chosen.
+    /// Of a choice: the judgements about the candidates that are not chosen.
     pub judgements: Vec<Judgement>,
-    /// Of an archive: the first entries of branches within, which are archived by records of their own.
+    /// Of an archive: the first entries of branches inside the archived branch that get their own records.
     pub within: Vec<String>,
-    /// As the caller gave it.
+    /// The timeout that the caller gives.
     pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
     pub dry_run: bool,
@@ -54,14 +55,14 @@ pub(crate) struct Navigator {
 /// The kind of a navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavigationKind {
-    /// Moves the leaf to the target; a summary of the branch it leaves is optional. With `rewind`, moves it above a
-    /// user message even if that message is the leaf.
+    /// Moves the leaf to the target. A summary of the branch that the leaf leaves is optional. With `rewind`, moves the
+    /// leaf above a user message even if that message is the leaf.
     To { rewind: bool },
-    /// Keeps the leaf, and appends a summary of the other branch.
+    /// Appends a summary of the other branch. The leaf does not move to another branch.
     Merge,
-    /// Moves the leaf out of the branch that begins with the target, if it is there, and archives that branch.
+    /// Archives the branch that begins with the target. If the leaf is in that branch, moves it out first.
     Archive,
-    /// Moves the leaf to the end of a candidate, and notes the judgement about the others.
+    /// Moves the leaf to the end of a candidate, and writes the judgements about the other candidates.
     Choice,
 }
 
@@ -71,7 +72,7 @@ pub(super) enum Destination {
     Move(NavigationPlan),
     /// The current leaf.
     Leaf(EntryId),
-    /// The summary of the same merge, made before.
+    /// The summary of the same merge, which an earlier request has made.
     Merged(EntryId),
 }
 
@@ -85,7 +86,7 @@ impl Navigator {
         self.run_with(release, |_, state| find(state)).await
     }
 
-    /// Like [`Self::run`]; `find` also sets what follows from the session.
+    /// Like [`Self::run`]; `find` also sets the options that depend on the session.
     pub(crate) async fn run_with(
         mut self,
         release: Release,
@@ -112,7 +113,7 @@ impl Navigator {
         self.go(planning.release(), preparation).await
     }
 
-    /// Runs steps 1 to 5 only; returns the question that clients would be asked.
+    /// Runs steps 1 to 5 only, and returns the question that clients would get.
     pub(crate) async fn dry_run(
         mut self,
         release: Release,
@@ -134,7 +135,7 @@ impl Navigator {
             .check_summarizable(BeforeEvent::SessionBeforeTree)
             .is_ok();
         drop(planning);
-        // Moved, not copied: they may be as large as the client's limit.
+        // The entries are moved and not copied, since they may be as large as the client's limit.
         let entries = std::mem::take(&mut preparation.material.entries).into_iter();
         let entries: Vec<wire::Raw> = entries.map(raw_owned).collect();
         let fits = preparation.ids.is_none();
@@ -159,7 +160,8 @@ impl Navigator {
             id: self.navigation_id.clone(),
             abort: release.call.cancel.clone(),
         };
-        // A merge that was made before has moved the leaf.
+        // A repeated merge finds that the first one has moved the leaf, so the expected leaf of a merge is checked
+        // below.
         let expected = match self.from {
             Some(_) => &ExpectedLeaf::Any,
             None => &self.expected,
@@ -242,8 +244,8 @@ impl Navigator {
         }
     }
 
-    /// Step 5: reads the bodies for the clients and the summarizer. Reads large branches on a blocking thread, with the
-    /// guard, since bodies may need the tree.
+    /// Step 5: reads the bodies for the clients and the summarizer. Large branches are read on a blocking thread, which
+    /// holds the guard, since bodies may need the tree.
     async fn prepare(
         &mut self,
         planning: PlannedOperation,
@@ -260,7 +262,7 @@ impl Navigator {
             Some(other) => &other.guard,
             None => &planning.guard,
         };
-        // A summarizer needs the goal, which may be anywhere on the path.
+        // A summarizer needs the goal, and the goal may be anywhere on the path.
         let walks = summarizes && of.tree.node_count() > INLINE_ENTRIES;
         let stored = of.stored_bytes(plan.abandoned.iter().copied());
         let working = &planning.request.call.daemon.memory;
@@ -277,7 +279,7 @@ impl Navigator {
         Ok((planning, preparation))
     }
 
-    /// The limit of the entries in a before event or a dry run, in bytes together.
+    /// The limit, in bytes, of all entries together in a before event or a dry run.
     fn bodies_limit(&self, planning: &PlannedOperation) -> u64 {
         let frame = planning.request.call.connection.client_frame_bytes();
         let frame = frame.saturating_sub(8192) as u64;
@@ -345,14 +347,14 @@ impl Navigator {
         Ok(decision.summary.as_ref().map(summaries::given))
     }
 
-    /// Step 7: the configured summarizer.
+    /// Step 7: runs the configured summarizer.
     async fn summarize(
         &self,
         request: &SessionRequest,
         prepared: &Preparation,
     ) -> Result<BranchSummary> {
         let (open, id) = (&request.open, &self.navigation_id);
-        // Connections that do not want pieces get the number of characters.
+        // A connection that does not want the pieces gets the number of characters as progress.
         let hear = |piece: &Piece<'_>| {
             for connection in open.connections() {
                 if !connection.summary_delta(&open.id, id, piece.index, piece.text) {
@@ -395,7 +397,7 @@ impl Navigator {
     ) -> Result<wire::Navigation> {
         let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
         if self.kind == NavigationKind::Archive {
-            // A turn may have begun since.
+            // A turn may have begun after the plan.
             let head = change.guard.find(prepared.plan.target_id.as_str())?;
             open.client_turn().check_branch(&change.guard.tree, head)?;
         }
@@ -416,7 +418,7 @@ impl Navigator {
             let summary = summary.as_ref();
             navigate::commit(&state.tree, &*source, &plan, summary, label.as_deref())
         };
-        // Bookkeeping may have been appended since the plan.
+        // Another request may have appended bookkeeping after the plan.
         let old_leaf_id = change.guard.leaf_id().map(str::to_owned);
         let then =
             |state: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
@@ -439,7 +441,7 @@ impl Navigator {
                     label_entry: label_entry.as_deref(),
                     from_hook: has_summary.then_some(from_hook),
                 };
-                // A merge only appends.
+                // A merge does not move the leaf to another branch, so it sends no `session_tree`.
                 if prepared.plan.merges.is_none() {
                     daemon.notifier.session_tree(&open, moved);
                 }
@@ -487,7 +489,7 @@ fn refused(refusal: NavigationEnd, leaf_id: &Option<EntryId>) -> wire::Navigatio
     }
 }
 
-/// The result of a navigation that was aborted; the leaf is `leaf_id`.
+/// The result of an aborted navigation; `leaf_id` is the leaf before and after.
 pub(crate) fn aborted(leaf_id: &Option<EntryId>) -> wire::Navigation {
     unmoved(NavigationReason::Aborted, true, leaf_id, leaf_id)
 }

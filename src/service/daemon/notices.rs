@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 /// The notifications of a session, for each connection that has it open.
 pub(crate) struct Notices {
     pub(super) listeners: Vec<Listener>,
-    /// The commits without queued responses, in their order.
+    /// The commits whose responses are not queued yet, in order.
     pub(super) commits: VecDeque<PendingCommit>,
     pub(super) last_commit: u64,
 }
@@ -17,18 +17,19 @@ pub(crate) struct Notices {
 /// A connection that has the session open.
 pub(super) struct Listener {
     pub(super) connection: Arc<Connection>,
-    /// Number of the last notification made.
+    /// The number of the last notification.
     pub(super) seq: u64,
 }
 
-/// A commit without queued responses.
+/// A commit whose responses are not queued yet.
 pub(super) struct PendingCommit {
     pub(super) number: u64,
-    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first commit can be.
+    /// Whether the commit is as durable as promised, and all earlier commits are answered. Only the first commit can be
+    /// public.
     pub(super) is_public: bool,
     /// Notified when all earlier commits are answered.
     pub(super) waits: Option<oneshot::Sender<()>>,
-    /// The notifications made since this commit and before the next, in the order of their numbers.
+    /// The notifications after this commit and before the next one, in the order of their numbers.
     pub(super) messages: Vec<HeldNotification>,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct HeldNotification {
 }
 
 impl Notices {
-    /// The notifications of a session that is open for one connection.
+    /// The notifications of a session that is open for only this connection.
     pub(crate) fn to(connection: &Arc<Connection>) -> Self {
         let listener = Listener {
             connection: Arc::clone(connection),
@@ -53,7 +54,7 @@ impl Notices {
         }
     }
 
-    /// Sends the notifications of the first commit; later ones are sent at once.
+    /// Sends the notifications of the first commit. Its later notifications are sent at once.
     pub(super) fn publish_first(&mut self) {
         if let Some(first) = self.commits.front_mut() {
             first.is_public = true;
@@ -68,7 +69,8 @@ impl Notices {
         place.ok()
     }
 
-    /// Removes a commit. Its notifications move to the commit before it, or are sent if no commit waits before it.
+    /// Removes a commit. Its notifications are given to the commit before it. They are sent if there is none, or if
+    /// that one is public.
     pub(super) fn remove(&mut self, number: u64) {
         let Some(place) = self.place(number) else {
             return;
@@ -93,7 +95,7 @@ impl Notices {
     }
 }
 
-/// Queues a notification after the commits that it must not overtake.
+/// Sends a notification, or keeps it if it must wait for a commit.
 pub(super) fn send(
     commits: &mut VecDeque<PendingCommit>,
     connection: &Arc<Connection>,

@@ -1,5 +1,5 @@
-//! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after the
-//! change has been persisted.
+//! Notifications about a session (protocol.md §5, §7). They are numbered for each connection, sent in order, and sent
+//! only after the change is as durable as the session's policy requires.
 
 use super::connection::Connection;
 use super::convert::diagnostics;
@@ -22,11 +22,11 @@ use treelined_wire::methods::Notification;
 use treelined_wire::notification::{self, Origin};
 use treelined_wire::{self as wire, BeforeEvent};
 
-/// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
+/// `entries_appended` has the bodies of other writers' entries only if these have at most this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
-/// The place of a commit among the commits of its session, until dropped. Its notifications, then the responses of its
-/// requests, are sent after the ones of earlier commits (protocol.md §7.3).
+/// The position of a commit among the commits of its session; it ends when dropped. The notifications of a commit, then
+/// the responses of its requests, are sent after those of earlier commits (protocol.md §7.3).
 #[must_use]
 pub(crate) struct Publication {
     open: Arc<OpenSession>,
@@ -34,8 +34,8 @@ pub(crate) struct Publication {
 }
 
 impl OpenSession {
-    /// Begins the publication of a commit that has been made with the session's guard. Notifications wait until
-    /// [`Publication::send`], unless the commit `is_durable` and the only one.
+    /// Begins the publication of a commit that the holder of the session's guard has made. Its notifications wait until
+    /// [`Publication::send`], unless the commit `is_durable` and no earlier commit waits.
     pub(crate) fn publication(self: &Arc<Self>, is_durable: bool) -> Publication {
         let mut notices = self.notices();
         notices.last_commit += 1;
@@ -104,7 +104,7 @@ impl Publication {
             }
             receiver
         };
-        // The sender lives as long as this commit.
+        // This commit has the sender, so the sender is not dropped during the wait.
         let _answered = earlier_answered.await;
         self.open.notices().publish_first();
     }
@@ -125,7 +125,7 @@ fn event_class(open: &OpenSession) -> impl Fn(u64) -> Class {
 
 /// The texts of one notification, serialized once for all connections with equal params.
 struct Texts<M> {
-    /// The message with this number, for connections of which something special is true or not.
+    /// Makes the message with this number; the flag says whether the connection is special.
     serialize: M,
     is_shared: bool,
     ordinary: Option<Arc<SharedText>>,
@@ -192,13 +192,14 @@ impl Notifier {
         }
     }
 
-    /// Whether hooks receive this notification. Before events reach them as questions.
+    /// Whether hooks receive this notification. Hooks receive before events as questions.
     fn is_sent_to_hooks(&self, method: &str) -> bool {
         let is_question = BeforeEvent::ALL.iter().any(|event| event.name() == method);
         !is_question && !self.hooks.listening(method).is_empty()
     }
 
-    /// Sends a notification about a session to each connection that has it open; the params get its number there.
+    /// Sends a notification about a session to each connection that has it open. `notification` gets the number of the
+    /// notification for that connection.
     pub(crate) fn notify<N: Notification>(
         &self,
         open: &OpenSession,
@@ -207,7 +208,7 @@ impl Notifier {
         self.notify_unlike(open, |_| false, |seq, _| notification(seq));
     }
 
-    /// Like [`Self::notify`], with params that also depend on whether `is_special` holds for the connection.
+    /// Like [`Self::notify`]; `notification` also gets whether `is_special` holds for the connection.
     pub(crate) fn notify_unlike<N: Notification>(
         &self,
         open: &OpenSession,
@@ -253,7 +254,7 @@ impl Notifier {
         message: impl Fn(u64, bool) -> Option<Vec<u8>>,
     ) {
         let mut hooked = self.is_sent_to_hooks(method);
-        // Locked until the message is queued: numbers leave in order.
+        // The lock is held until the message is queued, so that the numbers arrive in order.
         let notices = &mut *open.notices();
         let mut texts = Texts::new(notices.listeners.len() > 1, message);
         for listener in &mut notices.listeners {
@@ -278,7 +279,7 @@ impl Notifier {
 
     /// Announces the changes of operations that were written together: first the entries of other writers, then our
     /// own. Each operation is announced as if it were alone. The session's name and branches follow if they differ from
-    /// `before`. `ends` has the number of our entries up to the end of each operation; it is empty for a single
+    /// `before`. `ends` has, for each operation, the number of our entries up to its end; it is empty for a single
     /// operation.
     pub(crate) fn announce(
         &self,
@@ -289,7 +290,7 @@ impl Notifier {
         ends: &[usize],
     ) {
         let own = &changes.own;
-        // The leaf after an operation that is not the last.
+        // The leaf after an operation, unless the operation is the last.
         let after = |end: usize| match end.checked_sub(1) {
             Some(last) if end < own.len() && !changes.stays => Some(own.get(last).copied()),
             _ => None,
@@ -337,7 +338,7 @@ impl Notifier {
         }
     }
 
-    /// `leaf`: the leaf at that time, if it has moved since.
+    /// `leaf` is the leaf after these entries, if later entries have moved it.
     fn entries_appended(
         &self,
         open: &OpenSession,
@@ -362,7 +363,7 @@ impl Notifier {
         let said = first_message::among(state, nodes);
         let has_bodies = |connection: &Connection| {
             let frame_bytes = connection.client_frame_bytes() as u64;
-            // Ids and escapes need the other half of a frame.
+            // The other half of a frame is for ids and escapes.
             origin == Origin::Other && bytes <= MAX_BODIES_BYTES.min(frame_bytes / 2)
         };
         let message = |seq, has_bodies: bool| match origin {
@@ -434,7 +435,7 @@ impl Notifier {
         });
     }
 
-    /// Announces that entries of a session wait for the log, or wait no more.
+    /// Announces that entries of a session begin or cease to wait for the team, if that has changed.
     pub(crate) fn note_queue(&self, open: &OpenSession, state: &SessionState) {
         let queued = state.waits_for_log();
         let before = lock(&open.queued).replace(queued);
@@ -448,7 +449,7 @@ impl Notifier {
         }
     }
 
-    /// Announces that entries of a session are in the trash alone: another machine has deleted the session.
+    /// Announces that some entries of a session are only in the trash, since another machine has deleted the session.
     pub(crate) fn note_lost(&self, open: &OpenSession, ids: &[String]) {
         *lock(&open.queued) = Some(false);
         self.notify(open, |seq| notification::SessionLogChanged {
@@ -460,7 +461,7 @@ impl Notifier {
     }
 }
 
-/// `entries_appended` of our own entries, written straight from the tree for speed: every append sends it.
+/// Makes `entries_appended` for our own entries. It is written without serde, since every append sends it.
 fn own_appended<'a>(
     session_id: &str,
     seq: u64,
@@ -504,7 +505,7 @@ pub(crate) struct SessionTree<'a> {
     pub from_hook: Option<bool>,
 }
 
-/// The entries; `None` if one cannot be read.
+/// The bodies of the entries; `None` if one cannot be read.
 fn bodies(state: &SessionState, nodes: &[Node]) -> Option<Vec<wire::Raw>> {
     let entries = nodes
         .iter()

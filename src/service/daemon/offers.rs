@@ -1,4 +1,4 @@
-//! The offers of connections to the others: commands, and the looks of custom messages.
+//! The offers of connections to other connections: commands, and renderers of custom messages.
 
 use crate::commands::OfferedCommands;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,15 +6,15 @@ use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
 use treelined_pages::renderers::Renderers;
 
-/// The offers of connections, as long as the connections last.
+/// The offers of connections. An offer ends with its connection.
 pub(crate) struct Offers {
     commands: Mutex<OfferedCommands>,
-    /// Shared with the requests that make rows.
+    /// Shared with the requests that make rows, so a change makes a copy.
     renderers: Mutex<Arc<Renderers>>,
 }
 
 impl Offers {
-    /// The offers before any connection: the renderers of the configuration.
+    /// The offers before any connection: only the renderers of the configuration.
     pub(crate) fn new(configured: Renderers) -> Self {
         Self {
             commands: Mutex::default(),
@@ -26,7 +26,7 @@ impl Offers {
         lock(&self.commands)
     }
 
-    /// The renderers at this time.
+    /// The current renderers.
     pub(crate) fn renderers(&self) -> Arc<Renderers> {
         Arc::clone(&lock(&self.renderers))
     }
@@ -36,7 +36,7 @@ impl Offers {
         change(Arc::make_mut(&mut lock(&self.renderers)))
     }
 
-    /// Withdraws all offers of a connection.
+    /// Removes all offers of a connection.
     pub(crate) fn remove_all(&self, owner: ConnectionId) {
         self.commands().remove_all(owner);
         self.change_renderers(|renderers| renderers.remove_all(owner));

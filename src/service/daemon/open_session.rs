@@ -17,17 +17,17 @@ use treelined_files::store::exists;
 /// An open session.
 pub(crate) struct OpenSession {
     pub(crate) session: Arc<Session>,
-    /// The notifications for the connections that have it open. Locked while a notification is queued, so that numbers
-    /// leave in order.
+    /// The notifications for the connections that have the session open. Locked while a notification is queued, so that
+    /// the numbers arrive in order.
     pub(crate) notices: Mutex<Notices>,
     /// The session's id, shared with queued messages.
     pub(crate) id: Arc<str>,
-    /// Changed by jobs of the session's queue, except at the end of the connection.
+    /// Changed by jobs of the session's queue, except at the end of a connection.
     client_turn: Mutex<ClientTurn>,
     pub(crate) watched: OnceLock<Arc<WatchedSession>>,
     pub(crate) last_view: LastView,
     pub(crate) last_count: Mutex<PrefixStats>,
-    /// Whether entries wait for the log, as its connections know it; `None` before they know anything.
+    /// Whether entries wait for the team, as the connections were last notified; `None` if they were not notified yet.
     pub(crate) queued: Mutex<Option<bool>>,
 }
 
@@ -46,7 +46,7 @@ impl OpenSession {
         })
     }
 
-    /// Whether its client is in a turn.
+    /// Whether a turn of the whole session is running.
     pub(crate) fn is_in_turn(&self) -> bool {
         self.client_turn().running.is_some()
     }
@@ -55,12 +55,12 @@ impl OpenSession {
         lock(&self.client_turn)
     }
 
-    /// Whether entries wait for the log, as the connections of the session know it.
+    /// Whether entries wait for the team, as the connections of the session know it.
     pub(crate) fn known_queue(&self, state: &SessionState) -> bool {
         *lock(&self.queued).get_or_insert_with(|| state.waits_for_log())
     }
 
-    /// Fails with `sessionExists` unless the session has this file. Call it with the lease.
+    /// Fails with `sessionExists` unless the session has this file. The caller must hold the lease.
     pub(crate) async fn check_file(self: &Arc<Self>, location: Location) -> Result<()> {
         let open = Arc::clone(self);
         blocking(move || {

@@ -21,7 +21,7 @@ use treelined_files::log::OpenedLog;
 use treelined_files::session::{self, SessionState};
 use treelined_wire::{self as wire, notification};
 
-/// A session that was not open, for the connection of a call, with its guard. [`open_after`] opens it.
+/// Makes an open session, with its guard, for the connection of a call. [`open_after`] makes it visible.
 pub(super) fn new(
     call: &Call,
     opened: OpenedLog,
@@ -67,7 +67,7 @@ pub(super) fn shown(
     }
 }
 
-/// How durable a new session is: not at all if nothing of it is written.
+/// The durability of a new session: `none` if nothing of it is written.
 pub(super) fn durability_of_new(
     open: &OpenSession,
     state: &SessionState,
@@ -80,8 +80,8 @@ pub(super) fn durability_of_new(
     }
 }
 
-/// Opens a session once the response is queued: before that, no notification of the session may go out and no other
-/// request may reach it (protocol.md §7).
+/// Opens a session when the response is queued. Before that, no notification of the session may be sent and no other
+/// request may reach the session (protocol.md §7).
 pub(super) fn open_after(call: &Call, open: &Arc<OpenSession>, access: Access, mut lease: Lease) {
     let (daemon, asker) = (Arc::clone(&call.daemon), call.connection.id);
     let open = Arc::clone(open);
@@ -96,7 +96,7 @@ pub(super) fn open_after(call: &Call, open: &Arc<OpenSession>, access: Access, m
     });
 }
 
-/// Opens an open session once more for the connection, once the response is queued.
+/// Opens an open session once more for the connection, when the response is queued.
 pub(super) fn open_again_after(
     call: &Call,
     open: &Arc<OpenSession>,
@@ -129,7 +129,8 @@ fn opened(open: &OpenSession, seq: u64) -> notification::SessionOpened {
     }
 }
 
-/// Notes that the client of an extension has introduced itself, and opens the sessions for it that are open.
+/// Notes that the client of an extension has introduced itself. Opens all open sessions for the extension if it follows
+/// all sessions.
 pub(crate) fn extension_ready(call: &Call) {
     let (questions, connection) = (&call.daemon.questions, &call.connection);
     let Some(run) = connection.extension() else {
@@ -144,7 +145,7 @@ pub(crate) fn extension_ready(call: &Call) {
         let (questions, id) = (Arc::clone(questions), connection.id);
         let place = questions.registry.own_place(&open.id);
         tokio::spawn(async move {
-            // It fails if the session has been closed.
+            // The place fails if the session has been closed.
             if let Ok(lease) = place.await
                 && let Some(open) = lease.open()
             {
@@ -154,7 +155,7 @@ pub(crate) fn extension_ready(call: &Call) {
     }
 }
 
-/// Opens a session that has just been opened for the extensions that want all sessions.
+/// Opens a new open session for the extensions that follow all sessions.
 fn open_for_extensions(questions: &Questions, open: &Arc<OpenSession>, lease: &Lease) {
     for (number, _) in questions.extensions.all() {
         if follows_all(questions, number)
@@ -184,7 +185,7 @@ fn open_for_extension(
         let notifier = &questions.notifier;
         notifier.notify_one(open, &connection, |seq| opened(open, seq));
     }
-    // Its sessions may have been closed already.
+    // If the connection has ended, its sessions may be closed already, so this opening is taken back.
     let run = connection.extension();
     let current = run.and_then(|run| questions.extensions.connection(run.number));
     if current != Some(id) {

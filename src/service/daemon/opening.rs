@@ -19,18 +19,18 @@ use treelined_files::os::file::Location;
 use treelined_files::store::listing;
 use treelined_wire as wire;
 
-/// The time for which other requests wait for the header of a file.
+/// How long other requests wait for the header of a file.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
 /// The options of an opening.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenOptions {
     pub access: Access,
-    /// The session's own policy, if the caller chooses one.
+    /// The policy of this session, if the caller chooses one.
     pub durability: Option<wire::DurabilityPolicy>,
 }
 
-/// Opens the session with this id. This call takes the place in its queue.
+/// Opens the session with this id. This call takes the place in the session's queue.
 pub(crate) fn by_id(
     call: &Arc<Call>,
     id: &str,
@@ -52,7 +52,7 @@ pub(crate) fn by_id(
     }
 }
 
-/// Opens the session of the file at this path. This call takes its number among the requests.
+/// Opens the session of the file at this path. This call takes a number in the order of requests.
 pub(crate) fn by_path(
     call: &Arc<Call>,
     path: &str,
@@ -63,16 +63,16 @@ pub(crate) fn by_path(
     let imports = queues.imports_ended(by);
     let unnamed = queues.unnamed(by, &call.cancel);
     async move {
-        // An import may create the file.
+        // An earlier import may create the file.
         call.cancel.guard(ended(imports, &unnamed)).await?;
         let location = blocking(move || Location::of_path(Path::new(&path))).await?;
-        // The header is enough to see whether the session is open.
+        // The header alone says whether the session is open.
         let found = name(unnamed, &location).await?;
         open(call, found, location, options).await
     }
 }
 
-/// The session's own policy, else the daemon's.
+/// The policy that the caller chooses for the session, else the policy of the daemon.
 pub(super) fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability {
     policy.map_or(call.daemon.settings.durability, of_policy)
 }
@@ -109,7 +109,7 @@ async fn open(
     let lease = match found {
         Found::Lease(lease) if **lease.id() == *id => lease,
         other => {
-            // The header took long to find, or the file has been replaced since it was read.
+            // The header took long to find, or the file was replaced after the header was read.
             let lease = match other {
                 Found::Unnamed(unnamed) => unnamed.lease(&id).await?,
                 Found::Lease(lease) => {
@@ -133,7 +133,7 @@ async fn open(
     }
     let mut diagnostics = diagnostics::to_wire(&opened.diagnostics);
     let durability = durability(&call, options.durability);
-    // The file may have been replaced since its header was read.
+    // The rights are checked again, since the file may have been replaced after its header was read.
     let cwd = opened.log.header().map(|header| header.cwd.as_str());
     call.connection.rights().check_session(&id, cwd)?;
     let (open, guard) = new(&call, opened, options.access, durability, lease)?;
@@ -154,14 +154,14 @@ fn of_policy(policy: wire::DurabilityPolicy) -> Durability {
     }
 }
 
-/// The session of a file that is to be opened.
+/// The session of a file that a request opens.
 enum Found {
     Lease(Lease),
-    /// Its id is not known yet.
+    /// The id of the session is not known yet.
     Unnamed(Unnamed<OpenSessions>),
 }
 
-/// Waits for imports; if they take long, other requests do not wait for this one.
+/// Waits for imports. If they take long, other requests do not wait for this request.
 async fn ended(imports: impl Future<Output = ()>, unnamed: &Unnamed<OpenSessions>) {
     let mut imports = pin!(imports);
     let waiting = tokio::time::timeout(HEADER_IS_READ, &mut imports);
@@ -171,8 +171,8 @@ async fn ended(imports: impl Future<Output = ()>, unnamed: &Unnamed<OpenSessions
     }
 }
 
-/// Reads the session's id from the header, and waits for earlier requests to that session; if the header is not found
-/// soon, other requests do not wait for it.
+/// Reads the session's id from the header, and waits for earlier requests to that session. If the header is not found
+/// soon, other requests do not wait for this request.
 async fn name(unnamed: Unnamed<OpenSessions>, location: &Location) -> Result<Found> {
     let location = location.clone();
     let header = blocking(move || Ok(listing::header_id(&location)));

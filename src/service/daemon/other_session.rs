@@ -1,4 +1,4 @@
-//! Another session from which entries come (protocol.md §3.12): read as it is at the start, and never changed.
+//! Another session from which entries come (protocol.md §3.12). It is read once, at the beginning, and never changed.
 
 use super::Daemon;
 use crate::access::Rights;
@@ -11,15 +11,15 @@ use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::session::{Session, SessionGuard};
 
-/// A session as its file was when it was read.
+/// A session with the content that its file had when it was read.
 pub(crate) struct OtherSession {
     pub(crate) id: String,
     pub(crate) guard: SessionGuard,
 }
 
 impl OtherSession {
-    /// Reads the file of a session, whether the session is open or not. `sessionNotFound` if it has none, or does not exist
-    /// for the connection.
+    /// Reads the file of a session, which may be open or not. Fails with `sessionNotFound` if the session has no file,
+    /// or if it does not exist for the connection.
     pub(crate) async fn read(
         daemon: &Arc<Daemon>,
         rights: &Arc<Rights>,
@@ -40,7 +40,7 @@ impl OtherSession {
         .await
     }
 
-    /// The entry with this id, else where the session opens.
+    /// The entry with this id. Without an id, the entry at which the session opens.
     pub(crate) fn find(&self, id: Option<&str>) -> Result<Node> {
         match id {
             Some(id) => self.guard.find(id).map_err(|_| {

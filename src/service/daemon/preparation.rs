@@ -1,4 +1,4 @@
-//! The facts that a navigation reads of its session before it asks (protocol.md §4, step 5).
+//! The facts that a navigation reads before it asks (protocol.md §4, step 5).
 
 use super::convert::stored::id_list;
 use super::summaries;
@@ -16,17 +16,17 @@ use treelined_core::tree::Node;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// The state of the tree when the navigation began, with bodies.
+/// The state of the tree at the beginning of the navigation, with bodies.
 pub(super) struct Preparation {
     pub(super) plan: NavigationPlan,
     pub(super) abandoned_steps: u64,
-    /// The material for the summary. Without a summarizer it has no files and no goal.
+    /// The material for the summary. If no summarizer runs, it has no files and no goal.
     pub(super) material: Material,
-    /// Set if the entries are too large to be sent.
+    /// The ids of the entries, if the entries are too large to be sent.
     pub(super) ids: Option<Ids>,
     pub(super) model: Option<ModelName>,
     pub(super) draft: Option<Draft>,
-    /// The memory of the summary, if one is made here.
+    /// The reserved memory for the summary, if the daemon makes it.
     pub(super) memory: Option<Reservation>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Preparation {
 pub(super) struct Ids {
     /// The entries after the nearest compaction.
     pub(super) entries: wire::IdList,
-    /// The entries that this compaction kept.
+    /// The entries that the nearest compaction kept.
     pub(super) kept: Option<wire::IdList>,
 }
 
@@ -103,7 +103,7 @@ fn bodies(state: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
     fetches.iter().map(|fetch| reader.entry(fetch)).collect()
 }
 
-/// The files that the branch touched; `entries` are the bodies after its compaction.
+/// The files that the branch read or changed. `entries` are the bodies after the compaction of the branch.
 fn files(state: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Result<FileLists> {
     let mut files = FileCollector::default();
     let (bodies, fetches) = (
@@ -120,7 +120,7 @@ fn files(state: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Re
     Ok(files.into_lists())
 }
 
-/// The goal of the branch, with edits applied.
+/// The goal of the branch, after the context edits on its path.
 fn goal(state: &SessionState, plan: &NavigationPlan) -> Result<Option<String>> {
     let mut edits = Edits::default();
     for node in state.tree.path(plan.tip()) {

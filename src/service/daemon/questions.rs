@@ -1,6 +1,5 @@
-//! The parties that a daemon asks (clients, hooks and extensions) and the open questions to them.
-//! [`super::event_question`] asks clients and hooks about a before event, and [`super::extension`] asks
-//! extensions.
+//! The clients, hooks and extensions that a daemon can ask, and the open questions to them. [`super::event_question`]
+//! asks about a before event, and [`super::extension`] has the rules for extensions.
 
 use super::connections::Connections;
 use super::notify::Notifier;
@@ -13,11 +12,11 @@ use crate::peers::Peers;
 use std::sync::Arc;
 use treelined_core::id::{ConnectionId, Source};
 
-/// The parties that can answer questions, and the open questions to them.
+/// The clients, hooks and extensions that can answer questions, and the open questions to them.
 pub(crate) struct Questions {
-    /// The open questions of before events.
+    /// The open questions about before events.
     pub(crate) asks: Asks<ReceivedAnswer>,
-    /// The open questions that one connection asks others.
+    /// The open questions of one connection to others.
     pub(crate) peers: Peers,
     pub(crate) extensions: Extensions,
     pub(super) hooks: Arc<Hooks>,
@@ -52,14 +51,14 @@ impl Questions {
         self.asks.end();
     }
 
-    /// Whether a question waits for this client.
+    /// Whether a question waits for an answer of this client.
     pub(crate) fn is_asked(&self, client: ConnectionId) -> bool {
         self.asks.waits_for(Answerer::Client(client)) || self.peers.is_asked(client)
     }
 
-    /// Removes a client from the questions that wait for it: from all of them, or from those about a session.
-    /// A question then goes on without an answer of this client, unless a replacement is set. Questions
-    /// that the client's requests ask end as aborted.
+    /// Removes a client from the questions that wait for its answer: from all questions, or from those about a session.
+    /// A question then goes on without this client, unless an answer is set that replaces the client's. Questions that
+    /// requests of this client ask end as aborted.
     pub(crate) fn leave(&self, client: ConnectionId, session_id: Option<&str>) {
         self.asks.leave(client, session_id);
         self.peers.leave(client, session_id);

@@ -1,14 +1,14 @@
-//! The thread on which reads of a session run: large ones do not hold up the reader thread.
+//! Decides on which thread a read of a session runs. A large read must not hold up the reader thread.
 
 use treelined_core::error::Result;
 use treelined_files::blocking::blocking;
 
-/// Bodies larger than this together, in bytes, are read on a blocking thread.
+/// If bodies have more bytes than this together, they are read on a blocking thread.
 pub(crate) const INLINE_BYTES: u64 = 256 << 10;
-/// More entries than this are walked on a blocking thread.
+/// If a walk has more entries than this, it runs on a blocking thread.
 pub(crate) const INLINE_ENTRIES: usize = 4096;
 
-/// Large reads run on a blocking thread, not on the reader thread.
+/// Runs a read of `size` bytes: a large one on a blocking thread, a small one on the reader thread.
 pub(crate) async fn inline_or_blocking<T: Send + 'static>(
     size: u64,
     work: impl FnOnce() -> Result<T> + Send + 'static,

@@ -5,17 +5,17 @@ use treelined_core::error::Result;
 use treelined_core::flow::validate;
 use treelined_wire as wire;
 
-/// An answer, and whether it replaces one that failed.
+/// An answer, and whether it replaces the answer of an answerer that failed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReceivedAnswer {
     pub answer: wire::EventAnswer,
-    /// Whether it replaces the answer of a client, a hook or an extension that failed.
+    /// Whether the answer replaces that of a client, a hook or an extension that failed.
     pub is_failure: bool,
 }
 
 impl ReceivedAnswer {
-    /// Returns the answer that replaces the answer of a client, a hook or an extension that failed. If it
-    /// cancels the operation, it gives the user the reason `why`.
+    /// Makes the answer that replaces the answer of a client, a hook or an extension that failed. If this answer
+    /// cancels the operation, the user gets the reason `why`.
     pub(super) fn of_failure(on_failure: OnFailure, why: &str) -> Self {
         let cancels = on_failure == OnFailure::Cancel;
         let reason = || why.chars().take(wire::MOST_REASON_CHARACTERS).collect();
@@ -31,7 +31,7 @@ impl ReceivedAnswer {
     }
 }
 
-/// Refuses an answer with members that an entry cannot have: nested too deeply, or of another shape.
+/// Fails if a member of the answer cannot be stored in an entry: it is nested too deeply, or has another shape.
 pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
     let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
     let summary = answer.summary.as_ref();

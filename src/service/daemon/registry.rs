@@ -1,4 +1,4 @@
-//! The open sessions of a daemon, and what is kept for all of them together.
+//! The open sessions of a daemon, and the state that all of them share.
 
 use super::append::OpenSessions;
 use super::guard::{Place, SessionGuard, guard_of};
@@ -16,17 +16,17 @@ use treelined_files::store::watch::Watcher;
 
 /// The open sessions.
 pub(crate) struct Registry {
-    /// The sessions, and the order of the requests to them.
+    /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
     pub(crate) watcher: Watcher<WatchedSession>,
-    /// Bytes of the views that the open sessions keep.
+    /// The bytes of all views that open sessions keep.
     pub(crate) view_bytes: Arc<AtomicUsize>,
-    /// Sessions whose replaced file is still followed, whether they are open or not.
+    /// The sessions whose replaced file is still followed. Some of these sessions may be closed.
     following: Mutex<Vec<Arc<OpenSession>>>,
 }
 
 impl Registry {
-    /// Jobs that cannot run where they are submitted are given to `spawn`.
+    /// A job that cannot run on the thread that submits it is given to `spawn`.
     pub(crate) fn new(spawn: Spawn) -> Self {
         Self {
             queues: Queues::new(spawn),
@@ -48,8 +48,8 @@ impl Registry {
         self.queues.lease(by, Some(id), Scope::Change, &nobody)
     }
 
-    /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the
-    /// place in the session's queue.
+    /// Returns the guard of the session that a request names, after all earlier requests to the session. This call
+    /// takes the place in the session's queue.
     pub(crate) fn guard(
         &self,
         by: Asker,
@@ -84,7 +84,7 @@ impl Registry {
         }
     }
 
-    /// Notes that the old file of a session is followed. Returns false if it is already.
+    /// Notes that the old file of a session is followed. Returns false if it is followed already.
     pub(crate) fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
         let mut following = lock(&self.following);
         let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
@@ -94,17 +94,17 @@ impl Registry {
         is_new
     }
 
-    /// Notes that the old file of a session is not followed any more.
+    /// Notes that the old file of a session is no longer followed.
     pub(crate) fn end_following(&self, open: &Arc<OpenSession>) {
         lock(&self.following).retain(|known| !Arc::ptr_eq(known, open));
     }
 
-    /// Ends the following of all sessions, and returns them.
+    /// Removes all sessions whose replaced file is followed, and returns them.
     pub(crate) fn take_following(&self) -> Vec<Arc<OpenSession>> {
         std::mem::take(&mut *lock(&self.following))
     }
 
-    /// Syncs the writes that the policy `interval` has not synced yet.
+    /// Syncs the writes that the policy `interval` has left for later.
     pub(crate) async fn flush(&self) {
         for open in self.all() {
             if let Err(error) = open.session.syncer.flush().await {

@@ -1,7 +1,8 @@
 //! Operations that ask before they commit (protocol.md §1.6): navigation and compaction.
 //!
-//! The operation waits for earlier requests and plans with the session's guard; releases the session while it waits for
-//! clients and for a summarizer; then takes its place after the requests that arrived since, and commits.
+//! The operation waits for earlier requests, and plans with the session's guard. Then it releases the session, and
+//! waits for clients and for a summarizer. At last it takes a place after the requests that have arrived meanwhile, and
+//! commits.
 
 use super::call::{Call, TakesPlace};
 use super::commit::Change;
@@ -17,7 +18,7 @@ use treelined_core::id::ExpectedLeaf;
 pub(crate) use treelined_files::session::{Activity, Busy, SessionState};
 use treelined_wire::BeforeEvent;
 
-/// The place in the queue of a request that asks before it commits, taken when the request arrived.
+/// The place in its queue of a request that asks before it commits. It is taken when the request arrives.
 #[must_use]
 pub(crate) struct Release {
     pub(crate) call: Arc<Call>,
@@ -44,8 +45,8 @@ pub(crate) struct PlannedOperation {
 pub(crate) struct WaitingOperation {
     pub(crate) request: SessionRequest,
     busy: Busy,
-    /// The guard, on a connection without `initialize`: later requests wait, so that a script's requests run one after
-    /// the other.
+    /// The guard, if the client has not introduced itself. Such a client is a script, and its requests must run one
+    /// after the other.
     kept: Option<SessionGuard>,
 }
 
@@ -59,8 +60,8 @@ impl TakesPlace for Release {
 }
 
 impl Release {
-    /// The session to read, after all earlier requests and with the entries of other writers, for an operation that does
-    /// not keep it busy. If it `writes` later, fails for a session that cannot be changed.
+    /// For an operation that does not keep the session busy: returns the session, after all earlier requests, with the
+    /// entries of other writers. If the operation `writes` later, fails for a session that is read-only.
     pub(crate) async fn read(self, writes: bool) -> Result<(SessionRequest, SessionGuard)> {
         let (call, asked) = (self.call, self.place.asked);
         let (open, mut guard) = current(&call.daemon, self.place.await?, asked).await?;
@@ -70,8 +71,8 @@ impl Release {
         Ok((SessionRequest { call, open }, guard))
     }
 
-    /// Begins the operation, which keeps the session busy, after all earlier requests and after reading the entries of
-    /// other writers. Cancelling the request aborts the operation at any wait.
+    /// Begins the operation after all earlier requests, and reads the entries of other writers. The session is busy
+    /// until the operation ends. Cancelling the request aborts the operation whenever it waits.
     pub(crate) async fn begin(
         self,
         expected: &ExpectedLeaf,
@@ -92,7 +93,7 @@ impl Release {
 }
 
 impl PlannedOperation {
-    /// Reads `bytes` from the session, with its guard.
+    /// Runs `read`, which reads about `bytes` from the session, with the guard.
     pub(crate) async fn read<T: Send + 'static>(
         self,
         bytes: u64,
@@ -124,7 +125,7 @@ impl PlannedOperation {
 }
 
 impl SessionRequest {
-    /// The right to change the session, after the requests that arrived since.
+    /// The right to change the session, after the requests that have arrived meanwhile.
     pub(crate) async fn writable(&self) -> Result<Change> {
         let place = self.call.place(Some(&self.open.id));
         let asked = place.asked;
@@ -133,7 +134,7 @@ impl SessionRequest {
         Ok(Change::new(&self.call, open, guard))
     }
 
-    /// `summarizerUnavailable` if neither a client, a hook nor a summarizer can give a summary.
+    /// Fails with `summarizerUnavailable` if no client, hook, extension or summarizer can give a summary.
     pub(crate) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
         let (daemon, asker) = (&self.call.daemon, self.call.connection.id);
         let answerers = daemon.questions.answerers(&self.open, event, asker);
@@ -143,7 +144,7 @@ impl SessionRequest {
         Ok(())
     }
 
-    /// A question of this request.
+    /// A question that this request asks.
     pub(crate) fn asking(
         &self,
         event: BeforeEvent,
@@ -163,8 +164,8 @@ impl SessionRequest {
 }
 
 impl WaitingOperation {
-    /// The right to commit, after the requests that arrived since. Fails with `cancelled` if the operation is aborted
-    /// first.
+    /// The right to commit, after the requests that have arrived meanwhile. Fails with `cancelled` if the operation is
+    /// aborted before.
     pub(crate) async fn reached(self) -> Result<Change> {
         let SessionRequest { call, open } = self.request;
         let mut guard = match self.kept {

@@ -1,4 +1,4 @@
-//! Reads the facts that rows show about entries' bodies: from cached previews if there are any, else from the
+//! Reads the facts that rows show about the bodies of entries: from cached previews if there are any, else from the
 //! bodies.
 
 use std::collections::HashMap;
@@ -17,27 +17,27 @@ use treelined_files::session::SessionState;
 use treelined_files::store::Store;
 use treelined_pages::renderers::{self, Renderers};
 
-/// Previews are made only for this many rows or more.
+/// Previews are made only if a request reads at least this many rows.
 const MANY: usize = 4096;
 
-/// Reads the facts of rows. Reading rows in file order is fastest.
+/// Reads the facts of rows. It is fastest if the rows are read in file order.
 pub(crate) struct RowReader<'b> {
     bodies: body::BodyReader<'b>,
     previews: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
-/// The assistant messages whose tool calls were looked up last, the latest one at the end.
+/// The assistant messages whose tool calls were needed last. The last one used is at the end.
 struct Callers<'b> {
-    /// A separate reader, since a call may stand far before its result in the file.
+    /// A separate reader, since a call may be far before its result in the file.
     bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
 
-/// Tool calls by id.
+/// Tool calls by their ids.
 type Calls = HashMap<String, ToolCall<'static>>;
 
-/// The number of assistant messages that are kept: enough for a view that alternates between branches.
+/// The number of assistant messages that are kept. It is enough for a view that alternates between branches.
 const HELD_CALLERS: usize = 8;
 
 impl Callers<'_> {
@@ -68,8 +68,8 @@ impl<'b> RowReader<'b> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// Returns the facts of a tool result's row and the call that the result answers: the call with its id in the
-    /// nearest of `callers`.
+    /// Returns the facts of a tool result's row, and the call that the result answers. This is the call with the
+    /// result's id in the nearest of `callers`.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,
@@ -96,7 +96,7 @@ impl<'b> RowReader<'b> {
         Ok((facts, None))
     }
 
-    /// Moves the caller to the end of the list. Reads its calls if it is not in the list.
+    /// Moves a caller to the end of the list. Reads its calls if the list does not have it.
     fn turn_to(&mut self, caller: &Caller) -> Result<()> {
         let Callers { bodies, held } = &mut self.callers;
         let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
@@ -155,7 +155,7 @@ impl<'b> RowReader<'b> {
 }
 
 impl RowReader<'_> {
-    /// Returns the look of a custom message's row. It is not cached, since renderers come and go.
+    /// Returns the look of a custom message's row. The look is not cached, since renderers can change at any time.
     pub(crate) fn look(
         &mut self,
         place: FilePlace,
@@ -167,7 +167,7 @@ impl RowReader<'_> {
         }
         let found = match renderers.find(self.bodies.stored(place, FIRST_READ)?, subject) {
             Ok(found) => found,
-            // A damaged line without a custom type has no renderer.
+            // A damaged line may have no custom type. It then has no renderer.
             Err(_) => renderers.find(self.line(place)?, subject).ok().flatten(),
         };
         Ok(match found {
@@ -190,17 +190,17 @@ fn read(
     Ok(RowFacts::of_line(line, subject).into_owned())
 }
 
-/// The entries whose previews are to be made: all entries of a file.
+/// The entries whose previews will be made: all entries of a file.
 pub(crate) struct ToExtract {
     entries: Vec<(FilePlace, Subject)>,
-    /// Offset of the end of the last entry's line in the file, in bytes, its line break included.
+    /// The offset in the file, in bytes, of the end of the last entry's line. The line break is included.
     end: u64,
     cache: Cache,
 }
 
 impl ToExtract {
-    /// Returns the previews to make before a request reads `rows` rows; `None` if there are few rows or
-    /// enough previews.
+    /// Returns the previews to make before a request reads `rows` rows; `None` if there are few rows, or if enough
+    /// previews exist.
     pub(crate) fn before(rows: usize, state: &SessionState, store: &Store) -> Option<Self> {
         let tree = &state.tree;
         let count = tree.node_count();
@@ -236,8 +236,8 @@ impl ToExtract {
         })
     }
 
-    /// Makes the previews on several threads, unless another request has made them. If it fails, the
-    /// request reads the bodies instead.
+    /// Makes the previews on several threads, unless another request has made them. If this fails, the request reads
+    /// the bodies instead.
     pub(crate) fn make(&self, bodies: &Bodies) {
         let Some(slot) = bodies.previews() else {
             return;
@@ -283,8 +283,8 @@ impl ToExtract {
 }
 
 fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
-    // If a later line replaced the body of an entry, the entry has the offset of that line, far from its
-    // neighbours.
+    // If a later line has replaced the body of an entry, the entry has the offset of that line, which may be far from
+    // its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();
@@ -292,7 +292,7 @@ fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) ->
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
     };
-    // Read all lines at once if they fit. The reads below then find them in the reader's window.
+    // All lines are read at once if they fit. The reads below then find the lines in the reader's window.
     let mut block = match lines.len {
         0..=LONGEST_SOURCE => BlockBuilder::new(lines, reader.stored(lines, usize::MAX)?),
         _ => BlockBuilder::new(lines, b""),

@@ -1,4 +1,5 @@
-//! The session files, and the team's stream (fleet.md): which sessions are replicas, and what the stream knows.
+//! The session files of this machine, and the stream of the team (fleet.md): which files are replicas, and what the
+//! stream says about them.
 
 use super::queue::Access;
 use crate::access::{self, Rights};
@@ -17,12 +18,12 @@ use treelined_files::os::file::Location;
 use treelined_files::session::{Session, SessionState};
 use treelined_files::store::{Store, listing};
 
-/// The session files of this machine, and the team's stream, of which some are replicas.
+/// The session files of this machine, and the stream of the team. Some of the files are replicas.
 pub(crate) struct SessionFiles {
     pub(crate) store: Store,
-    /// The team's stream.
+    /// The stream of the team, if this daemon uses one.
     shared_log: Option<Arc<dyn SharedLog>>,
-    /// As in [`Parts`](crate::parts::Parts).
+    /// See [`Parts`](crate::parts::Parts).
     publishes_later: bool,
     source: Arc<dyn Source>,
 }
@@ -42,12 +43,12 @@ impl SessionFiles {
         }
     }
 
-    /// The team's stream.
+    /// The stream of the team, if this daemon uses one.
     pub(super) fn shared_log(&self) -> Option<&dyn SharedLog> {
         self.shared_log.as_deref()
     }
 
-    /// The session of a log that was opened for the first time.
+    /// Makes an open session of a file that was just opened.
     pub(crate) fn new_session(
         &self,
         opened: OpenedLog,
@@ -67,7 +68,8 @@ impl SessionFiles {
         }
     }
 
-    /// The access to a file that is about to be opened: a replica is read only as long as there is no log.
+    /// The access to a file that the daemon is about to open. A replica is read-only if the daemon has no stream of the
+    /// team and cannot publish later.
     pub(crate) fn access_to(&self, at: &Location, wanted: Access) -> Access {
         match self.shared_log.is_none() && !self.publishes_later && is_replica(at) {
             true => Access::Read,
@@ -75,9 +77,9 @@ impl SessionFiles {
         }
     }
 
-    /// Brings the entries of the log into a file that is about to be opened. If that fails, the file can be read, and
-    /// the first append fails for the same reason. Fails with `sessionDeleted` if the log says that the session is
-    /// deleted.
+    /// Brings the entries of the stream into a file that the daemon is about to open. If the stream cannot be read, the
+    /// file can still be read, and the first append fails for the same reason. Fails with `sessionDeleted` if the
+    /// stream says that the session is deleted.
     pub(crate) async fn prepare_replica(&self, at: &Location, access: Access) -> Result<()> {
         let Some(log) = &self.shared_log else {
             return Ok(());
@@ -85,7 +87,7 @@ impl SessionFiles {
         if access == Access::Read && !is_replica(at) {
             return Ok(());
         }
-        // The file of a deleted session can be read where it is.
+        // The file of a deleted session can be read in the trash.
         if self.store.is_in_trash(at) {
             return Ok(());
         }
@@ -101,7 +103,7 @@ impl SessionFiles {
         }
     }
 
-    /// The file of a session, copied from the log if there is none here. Blocks.
+    /// The file of a session. If this machine has none, the file is copied from the stream of the team. Blocks.
     pub(crate) fn find_file(&self, id: &str) -> Result<Location> {
         let missing = match self.store.find(id) {
             Err(error) if error.kind == Kind::SessionNotFound => error,
@@ -113,8 +115,8 @@ impl SessionFiles {
         }
     }
 
-    /// Like [`Self::find_file`], for a connection with these rights: a session of another directory is not found, and one that
-    /// is only in the log is not copied for a limited connection. Blocks.
+    /// Like [`Self::find_file`], for a connection with these rights. A limited connection does not find a session of
+    /// another directory, and a session that is only in the stream is not copied for it. Blocks.
     pub(crate) fn find_file_for(&self, id: &str, rights: &Rights) -> Result<Location> {
         if !rights.is_limited() {
             return self.find_file(id);
@@ -125,13 +127,13 @@ impl SessionFiles {
         Ok(location)
     }
 
-    /// The sessions that have entries waiting for the log.
+    /// The sessions with entries that wait for the team.
     pub(crate) fn queued_sessions(&self) -> HashSet<String> {
         let log = self.shared_log.as_ref();
         log.map(|log| log.queued()).unwrap_or_default()
     }
 
-    /// The sessions of the log, as other machines see them; `None` without a log.
+    /// The sessions of the team, as other machines see them; `None` without a stream of the team.
     pub(crate) fn team(&self) -> Option<Arc<dyn TeamView>> {
         self.shared_log.as_ref().map(|log| log.team())
     }
@@ -156,14 +158,14 @@ impl SessionFiles {
         });
     }
 
-    /// Takes this daemon out of the list of other machines. Blocks 2 s at most.
+    /// Removes this daemon from the list that other machines see. Blocks for at most 2 s.
     pub(crate) fn end(&self) {
         if let Some(log) = &self.shared_log {
             log.end();
         }
     }
 
-    /// Follows a closed session no more.
+    /// Stops following a session that has been closed.
     pub(crate) fn leave_log(&self, session_id: &str) {
         if let Some(log) = &self.shared_log {
             log.leave(session_id);

@@ -13,17 +13,17 @@ use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::listing::Listing;
 use treelined_wire as wire;
 
-/// The most sessions of agents in a row.
+/// The most sessions of agents that a row has.
 const MOST_AGENT_SESSIONS: usize = 64;
 
-/// The JSON of a row, which the row keeps if it is small.
+/// The JSON of a row. The row keeps the JSON if it is small.
 pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
     if let Some(shown) = row.shown.get() {
         return Ok(Cow::Borrowed(shown));
     }
     let made = line(&session_row(row))?;
     if made.len() <= SHOWN_ROW_BYTES {
-        // Another thread may have set it first.
+        // Another thread may have set the same JSON before.
         let _same = row.shown.set(made.as_slice().into());
     }
     Ok(Cow::Owned(made))
@@ -32,13 +32,13 @@ pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
 /// The longest escape of one byte in a JSON string, in bytes.
 pub(crate) const LONGEST_ESCAPE: usize = 6;
 
-/// Cuts the texts of a row that is larger than a page, the longest first. Its id and path remain.
+/// Cuts the texts of a row that is larger than a page, the longest text first. The id and the path are not cut.
 pub(crate) fn shortened_row(row: &CatalogueRow, fits: usize) -> Result<Vec<u8>> {
     let mut made = session_row(row);
     shorten(&mut made, fits)
 }
 
-/// Cuts the texts of a row until its JSON has at most this many bytes, and returns that.
+/// Cuts the texts of a row until its JSON has at most `fits` bytes. Returns the JSON.
 pub(crate) fn shorten(row: &mut wire::SessionRow, fits: usize) -> Result<Vec<u8>> {
     for text in longest_first(row) {
         cut(text, fits);
@@ -51,7 +51,7 @@ pub(crate) fn shorten(row: &mut wire::SessionRow, fits: usize) -> Result<Vec<u8>
         if line.len() <= fits || longest.is_empty() {
             return Ok(line);
         }
-        // An escape is up to six times as long as its character, and each round removes at least one byte.
+        // An escape has up to six times the bytes of its character. Each round removes at least one byte.
         let surplus = (line.len() - fits).div_ceil(6).min(longest.len());
         let left = longest.len() - surplus;
         cut(longest, left);
@@ -94,14 +94,14 @@ pub(crate) fn path_of(row: &Listing) -> String {
     row.path.display().to_string()
 }
 
-/// Whether the session's directory is `cwd`, normalized.
+/// Whether the session belongs to the directory `cwd`, which is normalized. `None` is every directory.
 pub(crate) fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
     let directory = header.map(|header| header.cwd.as_str()).unwrap_or_default();
     is_of_directory(directory, cwd)
 }
 
-/// Whether a directory as headers have it is `cwd`, normalized.
+/// Whether a directory, written as in a header, is `cwd`, which is normalized.
 pub(crate) fn is_of_directory(directory: &str, cwd: Option<&str>) -> bool {
     cwd.is_none_or(|cwd| directory == cwd || name::directory(directory) == cwd)
 }
@@ -154,7 +154,7 @@ fn git(place: &GitPlace) -> Option<wire::GitPlace> {
     })
 }
 
-/// The sessions of agents that go on from places of the session, the last ones.
+/// The last sessions of agents that continue the session from one of its positions.
 fn agent_sessions(row: &Listing) -> Vec<wire::AgentSession> {
     let continued = row.continued.iter().filter_map(|continued| {
         Some(wire::AgentSession {

@@ -1,5 +1,5 @@
-//! The ends of a navigation that leaves the leaf where it is (protocol.md §4.2, §3.12, §3.20, §3.23): a label, a judgement, an
-//! archive, or a merge that was made before.
+//! The ends of a navigation that does not move the leaf (protocol.md §4.2, §3.12, §3.20, §3.23): a label, a judgement,
+//! an archive, or a merge that an earlier request has made.
 
 use super::convert::stored::raw;
 use super::navigation::{Destination, Navigator, aborted, unmoved};
@@ -16,7 +16,7 @@ use treelined_files::session::SessionState;
 use treelined_wire::{self as wire, NavigationReason};
 
 impl Navigator {
-    /// Step 2, if the leaf is the target: appends the label, if one is wanted.
+    /// Step 2, if the leaf is the target: appends the label, if the caller gives one.
     pub(super) async fn stay(
         &self,
         planning: PlannedOperation,
@@ -60,7 +60,7 @@ impl Navigator {
         }
     }
 
-    /// Archives the branch that begins with this entry and does not hold the leaf.
+    /// Archives the branch that begins with this entry. The leaf is not in the branch.
     pub(super) async fn archive(
         &self,
         planning: PlannedOperation,
@@ -84,7 +84,7 @@ impl Navigator {
         })
     }
 
-    /// The result of a merge that was made before.
+    /// The result of a merge that an earlier request has made.
     pub(super) fn merged_before(
         &self,
         planning: &PlannedOperation,
@@ -101,7 +101,7 @@ impl Navigator {
         })
     }
 
-    /// Notes the judgement of a choice; the leaf is at the candidate.
+    /// Writes the judgement of a choice if the leaf is already at the candidate.
     pub(super) async fn judge(&self, planning: PlannedOperation) -> Result<wire::Navigation> {
         let leaf_id = planning.guard.leaf_id().map(EntryId::new);
         let change = planning.into_change();
@@ -121,11 +121,12 @@ impl Navigator {
 }
 
 impl OtherSession {
-    /// The merge of the branch that ends at this entry, by default at the leaf.
+    /// The destination of a merge. It merges the branch of this other session that ends at `tip_id`. Default: the
+    /// branch that ends at the leaf.
     pub(super) fn target(&self, state: &SessionState, tip_id: Option<&str>) -> Result<Destination> {
         let other = &self.guard.tree;
         let tip = self.find(tip_id)?;
-        // Bookkeeping after the step does not make another branch.
+        // A branch that differs only by bookkeeping after its last step is the same branch.
         let tip = other.skip_bookkeeping(Some(tip)).unwrap_or(tip);
         let tip_id = other.id(tip);
         if let Some(node) = navigate::merged_before(&state.tree, &self.id, tip_id) {

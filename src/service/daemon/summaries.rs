@@ -15,16 +15,16 @@ use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// Memory for a summary of entries with so many stored bytes: they are read, handed to the summarizer, and written as text.
-/// Measured for a branch of 980 MB: 2.1 to 2.3 times its bytes.
+/// Reserves memory for a summary of entries with `stored` bytes. The entries are read, given to the summarizer, and
+/// written as text. Measured for a branch of 980 MB: 2.1 to 2.3 times its bytes.
 pub(super) fn memory(working: &Arc<WorkingMemory>, stored: u64) -> Result<Reservation> {
     working.reserve(stored.saturating_mul(5) / 2)
 }
 
-/// The summarizer of a summary, and who hears of its progress.
+/// The summarizer of a summary, and the receiver of its progress.
 pub(crate) struct SummaryJob<'a> {
     pub summarizer: &'a Summarizer,
-    /// Receives the text while it is written.
+    /// Receives each piece of the text while it is written.
     pub hear: &'a (dyn Fn(&Piece<'_>) + Sync),
     /// The model of the conversation.
     pub model: Option<&'a ModelName>,
@@ -33,17 +33,17 @@ pub(crate) struct SummaryJob<'a> {
 
 /// A piece of a summary.
 pub(crate) struct Piece<'a> {
-    /// Counted from 0.
+    /// The number of the piece, counted from 0.
     pub index: u64,
     pub text: &'a str,
     /// The characters of this piece.
     pub characters: u64,
-    /// The characters of this piece and those before.
+    /// The characters of this piece and all earlier pieces.
     pub total: u64,
 }
 
 impl SummaryJob<'_> {
-    /// Writes the summary that `request` asks for, on a blocking thread. Fails with `summarizerUnavailable`,
+    /// Writes the summary for `request`, which runs on a blocking thread. Fails with `summarizerUnavailable`,
     /// `summarizerFailed`, or `cancelled` if aborted.
     pub(crate) async fn write(
         &self,
@@ -68,8 +68,8 @@ impl SummaryJob<'_> {
     }
 }
 
-/// Sends pieces to clients. Together they are the text of the entry: its opening line, the summarizer's text without
-/// white space around it, and the file lists.
+/// Sends pieces to clients. All pieces together are the text of the entry: the opening line, the text of the summarizer
+/// without white space around it, and the lists of files.
 struct Teller<'a> {
     writing: &'a SummaryJob<'a>,
     opening: String,
@@ -81,7 +81,7 @@ struct SummaryProgress {
     /// The number of pieces sent.
     pieces: u64,
     characters: u64,
-    /// White space that belongs to the text only if more text follows.
+    /// White space at the end of the last piece. It belongs to the text only if more text follows.
     space: String,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn override_options(options: &mut SummaryOptions, decision: &mut Deci
     }
 }
 
-/// A client's summary, stored unchanged.
+/// The summary that a client gives, stored unchanged.
 pub(crate) fn given(given: &wire::GivenSummary) -> BranchSummary {
     let bytes = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
     BranchSummary {
@@ -161,7 +161,7 @@ pub(crate) fn id_text(id: &Option<EntryId>) -> Option<String> {
     id.as_ref().map(|id| id.as_str().to_owned())
 }
 
-/// The model in use at the leaf.
+/// The model that the conversation uses at the leaf.
 pub(crate) fn model(state: &SessionState) -> Result<Option<ModelName>> {
     let above = state.tree.ancestors(state.leaf());
     let above = above.map(|node| state.step(node));

@@ -11,7 +11,7 @@ use treelined_core::view::{Folding, Outline, Scope, Snapshot, Visible};
 use treelined_files::lock::lock;
 use treelined_files::log::body::Bodies;
 
-/// The last view, kept for further pages, so that the cost of a page does not depend on the size of the tree.
+/// The last view of a tree. It is kept, so that the cost of a further page does not depend on the size of the tree.
 #[derive(Default)]
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
@@ -21,7 +21,7 @@ pub(crate) struct LastView {
 
 /// The results of a query.
 pub(crate) struct QueryMatches {
-    /// The tree's origin ([`Tree::origin`]).
+    /// The origin of the tree ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) query: AskedQuery,
     known: QueryResults,
@@ -33,7 +33,7 @@ impl LastView {
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
-    /// The last view extended by the entries appended since; `None` if a new view is cheaper.
+    /// The last view, extended by the entries that were appended after it; `None` if a new view is cheaper.
     pub(crate) fn extended(&self, tree: &Tree, asked: &ViewOptions) -> Option<Arc<View>> {
         let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
@@ -126,23 +126,23 @@ impl LastView {
 /// The mode and the text of a query.
 pub(crate) type AskedQuery = (Mode, String);
 
-/// The room for views, and the tree that one is made for.
+/// The budget for views, and the tree of the view that is made.
 pub(crate) struct ViewRoom<'a> {
-    /// Bytes of the views that all sessions keep.
+    /// The bytes of the views that all sessions keep together.
     pub(crate) view_bytes: &'a Arc<AtomicUsize>,
     /// Drops the views of all sessions.
     pub(crate) forget_views: &'a dyn Fn(),
-    /// The tree's origin ([`Tree::origin`]).
+    /// The origin of the tree ([`Tree::origin`]).
     pub(crate) origin: u64,
 }
 
-/// The bytes of one kept view, subtracted from the total when dropped.
+/// The bytes of one kept view. They are subtracted from the total when this value is dropped.
 pub(crate) struct CountedBytes {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-/// Adds the view's bytes to the total; `None` if the total would exceed the budget.
+/// Adds the bytes of a view to the total; `None` if the total would exceed the budget.
 pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<CountedBytes> {
     let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
     let order = Ordering::AcqRel;
@@ -170,10 +170,10 @@ pub(crate) struct ViewOptions {
 
 pub(crate) struct View {
     pub(crate) asked: ViewOptions,
-    /// The tree's origin ([`Tree::origin`]).
+    /// The origin of the tree ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) outline: Outline,
     pub(crate) visible: Visible,
-    /// `None` if the view is not kept.
+    /// The bytes of the view, if the view is kept.
     _counted: Option<CountedBytes>,
 }

@@ -13,7 +13,7 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// A look at the file.
 type Look = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// The watcher's handle of an open session.
+/// An open session, as the file watcher sees it.
 pub(crate) struct WatchedSession {
     /// Reads the new entries.
     pub(super) look: Look,

@@ -19,7 +19,7 @@ impl Sessions for OpenSessions {
     type Append = Append;
 
     fn write(lease: Lease<Self>, appends: VecDeque<Append>) {
-        // All of them are for the daemon of the first.
+        // All appends of a queue have the same writer, the daemon.
         if let Some(first) = appends.front() {
             Arc::clone(&first.writer).write(lease, appends);
         }
@@ -41,7 +41,7 @@ pub(crate) struct Append {
 }
 
 impl Append {
-    /// An append that `writer` writes once its place is reached. `cancel` is the request's.
+    /// An append that `writer` writes when its turn in the queue comes. `cancel` belongs to the request.
     pub(crate) fn new(
         writer: Arc<dyn WriteAppends>,
         cancel: &Cancel,
@@ -59,12 +59,12 @@ impl Append {
         }
     }
 
-    /// Whether it grows a background branch.
+    /// Whether the append adds to a background branch.
     pub(super) fn is_background(&self) -> bool {
         self.entries.first().is_some_and(|entry| entry.background)
     }
 
-    /// The parent that its first entry names.
+    /// The parent that the first entry names.
     pub(super) fn parent(&self) -> Option<&str> {
         match self.entries.first().map(|entry| &entry.parent) {
             Some(NewParent::Named(parent)) => parent.as_deref(),
@@ -80,7 +80,7 @@ impl Append {
 /// Queues the response of an append.
 pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
 
-/// Writes adjacent appends of a queue: the daemon.
+/// Writes adjacent appends of a queue. The daemon implements this trait.
 pub(crate) trait WriteAppends: Send + Sync {
     fn write(self: Arc<Self>, lease: Lease<OpenSessions>, appends: VecDeque<Append>);
 }

@@ -1,5 +1,5 @@
-//! Group commit (session-file.md §3): one write and one sync for adjacent appends in a session's queue. The check of
-//! each append assumes that those before it are written.
+//! Group commit (session-file.md §3): adjacent appends in a session's queue share one write and one sync. The check of
+//! each append assumes that the appends before it are written.
 
 use super::request::{Append, AppendOutcome, WriteAppends};
 use crate::daemon::Daemon;
@@ -26,11 +26,11 @@ use treelined_files::session::sync::RepeatedEntries;
 /// A batch is complete once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
 
-/// Larger batches, in bytes, are written on a blocking thread, not on the reader thread.
+/// A batch with more bytes is written on a blocking thread; a smaller one on the reader thread.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 impl WriteAppends for Daemon {
-    /// Continues on the runtime if it has to wait for the file's lock or for a sync.
+    /// Continues on the runtime when it has to wait for the lock of the file or for a sync.
     fn write(self: Arc<Self>, lease: Lease, appends: VecDeque<Append>) {
         at_once_or_later(write_all(self, lease, appends));
     }
@@ -54,7 +54,7 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
         planned: Vec::new(),
     };
     loop {
-        // An earlier append is not durable: the next append fails once for it.
+        // If an earlier append is not durable, one later append fails with that error.
         while let Err(error) = open.session.syncer.check() {
             if let Some(request) = batch.waiting.pop_front() {
                 request.answer(Err(error));
@@ -87,10 +87,10 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
 async fn finish(tail: CommitTail, decided: Vec<DecidedAppend>) {
     let (daemon, open) = tail.session();
     let durability = tail.durability();
-    // Later commits are answered after these requests.
+    // The publication lasts to the end of this function, so that later commits are answered after these requests.
     let (synced, _publication) = tail.finish().await;
     if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
-        // The commit carried entries over from a replaced file.
+        // The commit wrote only entries from a replaced file, so no request gets the error.
         daemon.notifier.durability_lost(&open);
     }
     let (repeated, first): (Vec<_>, Vec<_>) = decided
@@ -107,7 +107,7 @@ async fn finish(tail: CommitTail, decided: Vec<DecidedAppend>) {
         };
         request.answer(appended(outcome, durability, synced));
     }
-    // A retry waits for its sync like the first attempt.
+    // A repeated append also waits for the sync of its entries.
     for DecidedAppend {
         request,
         outcome,
@@ -138,7 +138,7 @@ fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Res
 }
 
 impl Append {
-    /// Plans this operation after those that `planner` has planned; `None` if the earlier ones must be written first.
+    /// Plans this operation after the ones that `planner` has planned; `None` if those must be written first.
     fn plan(
         &self,
         state: &SessionState,
@@ -149,7 +149,7 @@ impl Append {
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
             Ok(None) => return Ok(None),
-            // A retry has already moved the leaf.
+            // A repeated append has moved the leaf the first time, so the expected leaf is not checked.
             Ok(Some(planned)) if planned.lines.is_empty() => {}
             _ if self.is_background() => match &self.expected {
                 ExpectedLeaf::Any => {}
@@ -179,19 +179,19 @@ impl Append {
 struct Batch {
     source: Arc<dyn Source>,
     waiting: VecDeque<Append>,
-    /// The plans of the first appends in `waiting`.
+    /// The plans of the first appends in `waiting`, in order.
     planned: Vec<Result<Part>>,
 }
 
 /// The part that one operation has in a batch.
 struct Part {
     entry_ids: Vec<EntryId>,
-    /// Ids of its entries that are already in the file.
+    /// The ids of the operation's entries that are already in the file.
     known_ids: Vec<EntryId>,
-    /// The places of these entries in the file.
+    /// The positions of these entries in the file.
     repeated: Option<RepeatedEntries>,
     lines: usize,
-    /// The number of the batch's lines up to the end of this operation.
+    /// The number of lines in the batch up to the end of this operation.
     end: usize,
 }
 
@@ -254,7 +254,7 @@ impl Work for Batch {
 
     /// Each append has its own time limit.
     fn wait(&mut self, contention: Contention) -> Result<()> {
-        // The last plan still has the requests that are answered here.
+        // After an earlier round, the plans still include requests that are answered here.
         self.planned.clear();
         let waiting = std::mem::take(&mut self.waiting);
         let mut gone = None;
@@ -278,17 +278,17 @@ impl Work for Batch {
 struct DecidedAppend {
     request: Append,
     outcome: Outcome,
-    /// Its entries that were in the file before.
+    /// The entries of the append that were already in the file.
     repeated: Option<RepeatedEntries>,
 }
 
 enum Outcome {
     Written {
         ids: Vec<EntryId>,
-        /// The number of the batch's lines up to the end of this operation.
+        /// The number of lines in the batch up to the end of this operation.
         end: usize,
     },
-    /// All its entries were in the file before.
+    /// All entries of the append were already in the file.
     Known(Vec<EntryId>),
     Failed(Error),
 }
@@ -307,14 +307,14 @@ impl Outcome {
 }
 
 impl Batch {
-    /// Removes the appends that `committed` has decided.
+    /// Removes the appends whose outcome `committed` decides.
     fn decided(&mut self, committed: &Result<CommitOutcome>) -> Vec<DecidedAppend> {
         let planned = std::mem::take(&mut self.planned);
         let (whole, failure) = match committed {
             Ok(committed) => (committed.whole, committed.failure.as_ref()),
             Err(error) => (0, Some(error)),
         };
-        // Without a plan, all appends failed for the same reason.
+        // If nothing was planned, all appends have failed for the same reason.
         let count = match failure {
             Some(_) if planned.is_empty() => self.waiting.len(),
             _ => planned.len(),
@@ -390,7 +390,7 @@ mod tests {
         )
     }
 
-    /// An append whose failure goes to `failed`.
+    /// An append that gives its failure to `failed`.
     fn append(daemon: &Arc<Daemon>, failed: impl FnOnce(Error) + Send + 'static) -> Append {
         Append {
             writer: Arc::clone(daemon) as Arc<dyn WriteAppends>,
@@ -402,8 +402,8 @@ mod tests {
         }
     }
 
-    /// A batch was planned, others appended to the log before it, and its appends gave up while another process held the
-    /// lock. The daemon then removed the planned appends again, and panicked.
+    /// Once, a batch was planned, another writer appended to the log before the batch was written, and the appends gave
+    /// up while another process held the lock. The daemon then removed the planned appends a second time, and panicked.
     #[test]
     fn appends_that_give_up_after_a_conflict_are_answered_once() {
         let runtime = Runtime::new().unwrap();
@@ -433,7 +433,8 @@ mod tests {
         assert_eq!(*lock(&answers), [Kind::SessionLocked; 2]);
     }
 
-    /// The appends of a batch share its failure. Each was answered without ids, so that no client could find out.
+    /// The appends of a batch share a failure. Once, each was answered without ids, so that no client could find out
+    /// which entries were written.
     #[test]
     fn an_unknown_outcome_names_the_entries_of_each_append() {
         let runtime = Runtime::new().unwrap();

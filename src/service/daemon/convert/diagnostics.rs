@@ -39,7 +39,7 @@ fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
     }
 }
 
-/// The diagnostics of the place where a file opens.
+/// The diagnostics of the position at which a file opens.
 pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagnostic> {
     let cut = state.tree.cut_background().map(|last| wire::Diagnostic {
         newest_tip_id: Some(state.tree.id(last).to_owned()),
@@ -54,7 +54,7 @@ pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagn
         .chain(rewound)
 }
 
-/// The diagnostic of a file that opens beside its newest step (session-file.md §4.2).
+/// The diagnostic of a file whose leaf at the opening is not its newest step (session-file.md §4.2).
 fn leaf_beside_newest(state: &SessionState) -> Option<wire::Diagnostic> {
     let beside = state.tree.beside_newest()?;
     let at = state.tree.timestamp(beside.opens_at);

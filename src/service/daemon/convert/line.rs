@@ -11,10 +11,10 @@ pub(crate) fn line(value: &impl Serialize) -> Result<Vec<u8>> {
     Ok(on_one_line(bytes))
 }
 
-/// Puts a message on one line: line breaks between tokens of stored JSON become spaces, and U+2028 and U+2029
-/// are escaped (protocol.md §1).
+/// Puts a message on one line. Line breaks between tokens of stored JSON become spaces, and U+2028 and U+2029 become
+/// escapes (protocol.md §1).
 pub(crate) fn on_one_line(message: Vec<u8>) -> Vec<u8> {
-    // The separators begin with 0xe2.
+    // In UTF-8, U+2028 and U+2029 begin with 0xe2.
     if memchr::memchr3(b'\n', b'\r', 0xe2, &message).is_none() {
         return message;
     }

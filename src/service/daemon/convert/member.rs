@@ -1,8 +1,8 @@
-//! Members of JSON objects that are written without a type.
+//! Members of JSON objects that this crate writes as text, without a type.
 
 use treelined_core::json;
 
-/// Writes `[…]` of raw JSON values.
+/// Writes raw JSON values as an array, `[…]`.
 pub(crate) fn push_array(out: &mut Vec<u8>, values: impl IntoIterator<Item = impl AsRef<[u8]>>) {
     out.push(b'[');
     for (index, value) in values.into_iter().enumerate() {

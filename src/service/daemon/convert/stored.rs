@@ -19,7 +19,7 @@ pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
 
 fn raw_text(text: String) -> wire::Raw {
     RawValue::from_string(text).unwrap_or_else(|error| {
-        // Checks the body as it is read. Sends null if the file has changed since.
+        // `RawValue` checks the body. If the file has changed and the body is not JSON, the client gets null.
         tracing::error!(%error, "an entry could not be handed out");
         RawValue::NULL.to_owned()
     })

@@ -1,4 +1,4 @@
-//! The place of a job in its queue, then the lease of its session.
+//! The place of a job in a queue, and the lease of a session that the place becomes.
 
 use super::openers::{Access, Departure, Openings};
 use super::scope::Scope;
@@ -15,7 +15,7 @@ use treelined_core::id::ConnectionId;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 
-/// A place in a queue, which becomes the lease. Dropping it gives up the place.
+/// A place in a queue. It becomes the lease when its turn comes. Dropping the place gives it up.
 #[must_use]
 pub(crate) struct Place<Q: Sessions> {
     pub(super) receiver: oneshot::Receiver<Result<Lease<Q>>>,
@@ -28,12 +28,13 @@ impl<Q: Sessions> Future for Place<Q> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let lease = Pin::new(&mut self.receiver).poll(context);
-        // The sender is dropped without a lease only if its job is dropped, at the end of the process.
+        // The sender is dropped without a lease only if the job is dropped, and that happens only at the end of the
+        // process.
         lease.map(|lease| lease.unwrap_or_else(|_| Err(Error::cancelled())))
     }
 }
 
-/// A request for the session of a file whose header has not been read.
+/// A request for the session of a file whose header has not been read. Its queue is not known yet.
 #[must_use]
 pub(crate) struct Unnamed<Q: Sessions> {
     pub(super) queues: Arc<Queues<Q>>,
@@ -41,7 +42,7 @@ pub(crate) struct Unnamed<Q: Sessions> {
     pub(super) cancel: Cancel,
 }
 
-/// The place of an import among the requests. It ends when dropped.
+/// The place of an import in the order of requests. Dropping it ends the import.
 #[must_use]
 pub(crate) struct ImportPlace<Q: Sessions> {
     pub(super) queues: Arc<Queues<Q>>,
@@ -76,7 +77,7 @@ impl<Q: Sessions> Lease<Q> {
         }
     }
 
-    /// Opens the session, or closes it for all connections with `None`, for later jobs.
+    /// Sets the open session for later jobs. `None` closes the session for all connections.
     pub(crate) fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
         self.open.clone_from(&open);
         self.change(|queue| {
@@ -87,12 +88,13 @@ impl<Q: Sessions> Lease<Q> {
         });
     }
 
-    /// Opens the open session once more for a connection. Its first opening decides the access.
+    /// Counts one more opening of the session by a connection. The first opening decides the access.
     pub(crate) fn admit(&self, connection: ConnectionId, access: Access) {
         self.change(|queue| queue.openers.admit(connection, access));
     }
 
-    /// Opens the open session for a connection as long as others hold it. False if it is open for it already.
+    /// Opens the session for a connection as long as other connections hold it. False if it is already open for the
+    /// connection.
     pub(crate) fn follow(&self, connection: ConnectionId) -> bool {
         let is_new = self.change(|queue| {
             let is_new = queue.openers.access(connection).is_none();
@@ -108,7 +110,7 @@ impl<Q: Sessions> Lease<Q> {
         departure.unwrap_or(Departure::Last)
     }
 
-    /// Takes back openings of a connection. The session stays open.
+    /// Takes back openings of a connection. The session stays open for others.
     pub(crate) fn leave(&self, connection: ConnectionId, openings: Openings) {
         self.change(|queue| queue.openers.leave(connection, openings));
     }
@@ -131,7 +133,7 @@ impl<Q: Sessions> Drop for Lease<Q> {
 }
 
 impl<Q: Sessions> Unnamed<Q> {
-    /// Lets other sessions be opened, since the header takes long to find.
+    /// Lets other requests be ordered without this one, since the header takes long to find.
     pub(crate) fn header_is_late(&self) {
         let mut state = lock(&self.queues.state);
         if !state.headers.remove(&self.key) {
@@ -143,7 +145,7 @@ impl<Q: Sessions> Unnamed<Q> {
         self.queues.start(ready);
     }
 
-    /// Returns the lease of the file's session, at the place of this request's arrival.
+    /// Takes the place of this request in the queue of the file's session, in the order of the arrival of requests.
     pub(crate) fn lease(self, id: &str) -> Place<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();

@@ -1,17 +1,20 @@
-//! One queue per session: requests about a session take effect in the order of their arrival (protocol.md §1),
-//! and no request waits for another session.
+//! One queue per session. Requests about a session take effect in the order of their arrival (protocol.md §1), and no
+//! request waits for another session.
 //!
-//! A job runs while it holds the [`Lease`] of its session; the next job of the session begins when the lease is
-//! dropped, also by a panic. A job whose queue is empty runs on the thread that submits it, any other on the
-//! runtime. Adjacent appends at the head of a queue are one job: one write and one sync. A job that waits for
-//! a question drops its lease and submits itself again.
+//! A job runs while it holds the [`Lease`] of its session. The next job of the session begins when the lease is
+//! dropped, also after a panic. A job runs on the thread that submits it if its queue is empty, else on the runtime.
+//! Adjacent appends at the head of a queue are one job: one write and one sync. A job that waits for a question drops
+//! its lease, and takes a new place in the queue afterwards.
 //!
-//! A request that names no session, or a file whose header has not been read, may concern any session. It keeps its
-//! number; later requests of its connection that may concern the same session wait for it. It gets its place in the
-//! session's queue by that number. An import may concern any session that is not open: its connection's later requests
-//! to open, delete or restore one wait for it, and so do its lists.
+//! Two kinds of requests may concern any session: a request that names no session, and a request that names a file
+//! whose header has not been read. Such a request gets a number at its arrival. Later requests of its connection wait
+//! for it if they may concern the same session. When its session is known, the number decides its place in the queue of
+//! the session.
 //!
-//! A session is open for the connections that have opened it; for the others there is none.
+//! An import may concern any session that is not open. Later requests of its connection to open, delete or restore such
+//! a session wait for the import, and so do later lists.
+//!
+//! A session is open for the connections that have opened it. Other connections do not see that it is open.
 
 mod lease;
 mod openers;
@@ -60,8 +63,9 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Runs `job` with the session's lease, after all earlier jobs of the session; without an id, with the lease of the
-    /// only open session. The job gets an error if it is cancelled while it waits or if there is no such session.
+    /// Runs `job` with the lease of a session, after all earlier jobs of the session. Without an id, the session is the
+    /// only one that is open for the connection. The job gets an error if it is cancelled while it waits, or if there
+    /// is no such session.
     pub(crate) fn run(
         self: &Arc<Self>,
         by: Asker,
@@ -101,7 +105,7 @@ impl<Q: Sessions> Queues<Q> {
         run_here(|| job(lease));
     }
 
-    /// Like [`Self::run`]; this call takes the place in the queue.
+    /// Like [`Self::run`], but returns a place that becomes the lease. This call takes the place in the queue.
     pub(crate) fn lease(
         self: &Arc<Self>,
         by: Asker,
@@ -112,14 +116,14 @@ impl<Q: Sessions> Queues<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         self.run(by, id, scope, cancel, move |lease| {
-            // A dropped receiver drops the lease.
+            // If the receiver is gone, this drops the lease.
             let _gone = sender.send(lease);
         });
         Place { receiver, asked }
     }
 
-    /// Writes an append in its place among the jobs of its session. If `holds`, it waits for more appends
-    /// until [`Self::settle`] or until another job is submitted.
+    /// Queues an append among the jobs of its session. If `holds`, the append waits for more appends until
+    /// [`Self::settle`] or until another job of the session is submitted.
     pub(crate) fn append(
         self: &Arc<Self>,
         by: Asker,
@@ -178,7 +182,7 @@ impl<Q: Sessions> Queues<Q> {
         );
     }
 
-    /// Writes the appends that wait for more, on this thread.
+    /// Writes, on this thread, the appends that wait for more appends.
     pub(crate) fn settle(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         if state.held.is_empty() {
@@ -195,7 +199,7 @@ impl<Q: Sessions> Queues<Q> {
         }
     }
 
-    /// Takes a number for the session of a file whose header has not been read.
+    /// Takes a number for a request that names a file whose header has not been read.
     pub(crate) fn unnamed(self: &Arc<Self>, by: Asker, cancel: &Cancel) -> Unnamed<Q> {
         let mut state = lock(&self.state);
         let key = state.take_key(by, Scope::Open);
@@ -207,8 +211,8 @@ impl<Q: Sessions> Queues<Q> {
         }
     }
 
-    /// Takes a number for an import: later requests of its connection that open, delete or restore a session that is
-    /// not open wait for it.
+    /// Takes a number for an import. Later requests of its connection wait for the import if they open, delete or
+    /// restore a session that is not open.
     pub(crate) fn import(self: &Arc<Self>, by: Asker) -> ImportPlace<Q> {
         let mut state = lock(&self.state);
         let key = state.take_key(by, Scope::Session);
@@ -219,7 +223,7 @@ impl<Q: Sessions> Queues<Q> {
         }
     }
 
-    /// Waits until all imports that the connection submitted before this call have ended.
+    /// Waits until all imports that the connection has submitted before this call have ended.
     pub(crate) fn imports_ended(
         self: &Arc<Self>,
         by: Asker,
@@ -229,7 +233,7 @@ impl<Q: Sessions> Queues<Q> {
         self.until(move |state| state.imports.range(now.earlier()).next().is_none())
     }
 
-    /// The open session with this id, without waiting in its queue.
+    /// The open session with this id, at once: the call does not wait in the queue.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Q::Open>> {
         lock(&self.state).queues.get(id)?.open.clone()
     }
@@ -241,8 +245,8 @@ impl<Q: Sessions> Queues<Q> {
         queue.is_some_and(|queue| queue.access(Some(connection)).is_some())
     }
 
-    /// The open session that a request of a connection names, without waiting in its queue; without an id, the only
-    /// one.
+    /// The open session that a request of a connection names, at once: the call does not wait in the queue. Without an
+    /// id, it is the only session that is open for the connection.
     pub(crate) fn find_now(&self, by: Asker, id: Option<&str>) -> Result<Arc<Q::Open>> {
         let state = lock(&self.state);
         let only;
@@ -286,7 +290,8 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Waits until no earlier job that changes a list of all sessions is running. Queued jobs do not count.
+    /// Waits until no earlier job runs that creates, closes, deletes, restores or copies a session. Queued jobs do not
+    /// count.
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
         let is_change = move |running: &RunningJob| {
@@ -341,7 +346,7 @@ impl<Q: Sessions> Queues<Q> {
                         job,
                     },
                 );
-                // A job releases the appends before it that wait for more.
+                // Appends that wait for more appends are released when another job is submitted after them.
                 if let Some(queue) = state.queues.get_mut(&id)
                     && std::mem::take(&mut queue.is_held)
                 {
@@ -377,7 +382,7 @@ impl<Q: Sessions> Queues<Q> {
     fn withdraw(self: &Arc<Self>, id: Option<&str>, key: JobKey) {
         let mut state = lock(&self.state);
         let mut found = state.only.remove(&key);
-        // A job without an id may have got its place in a queue since.
+        // A job without an id may be in the queue of its session by now.
         let ids: Vec<Arc<str>> = match (&found, id) {
             (Some(_), _) => Vec::new(),
             (None, Some(id)) => vec![Arc::from(id)],

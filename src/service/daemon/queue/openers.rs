@@ -1,7 +1,7 @@
 //! The connections for which a session is open (protocol.md §10).
 //!
-//! A connection holds a session by opening it. An extension may also follow a session: it is open for the extension as
-//! long as others hold it.
+//! A connection that opens a session holds the session. An extension may also follow a session: the session is then
+//! open for the extension as long as other connections hold it.
 
 use treelined_core::id::ConnectionId;
 
@@ -12,7 +12,7 @@ pub(crate) enum Access {
     Write,
 }
 
-/// Which openings of a connection a close takes back.
+/// How many openings of a connection a close takes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Openings {
     One,
@@ -22,11 +22,11 @@ pub(crate) enum Openings {
 /// The effect of a close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// The connection has opened the session more often than closed.
+    /// The connection has opened the session more often than it has closed it, or still follows it.
     StillOpen,
-    /// Only other connections still have the session open.
+    /// The session stays open, but only for other connections.
     ForOthers,
-    /// The session closes.
+    /// No other connection holds the session, so the session closes.
     Last,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Openers(Vec<Opener>);
 #[derive(Debug)]
 struct Opener {
     connection: ConnectionId,
-    /// 0 for one that only follows.
+    /// 0 for a connection that only follows the session.
     openings: u32,
     access: Access,
     follows: bool,
@@ -78,7 +78,7 @@ impl Openers {
         self.change(connection, |opener| opener.follows = true);
     }
 
-    /// Changes the opener with this connection, a new one if there is none.
+    /// Changes the opener of this connection. Adds an opener if the connection has none.
     fn change(&mut self, connection: ConnectionId, change: impl FnOnce(&mut Opener)) {
         match self.place(connection) {
             Ok(place) => {
@@ -131,7 +131,7 @@ impl Openers {
 }
 
 impl Opener {
-    /// Whether the session stays open for it after its last close, as long as others hold the session.
+    /// Whether the connection holds and follows the session. Its last close then leaves the session open for it.
     fn follows_too(&self) -> bool {
         self.follows && self.openings > 0
     }

@@ -1,11 +1,11 @@
-//! The rights of a job over the set of open sessions, and the connection for which it runs.
+//! The effect that a job may have on the set of open sessions, and the connection for which the job runs.
 
 use treelined_core::id::ConnectionId;
 
 /// The effect of a job on the set of open sessions and of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// None: it needs an open session, and fails with `sessionNotFound` without one.
+    /// No effect. The job needs an open session, and fails with `sessionNotFound` without one.
     Session,
     /// Opens a session.
     Open,

@@ -1,5 +1,5 @@
-//! The jobs that wait in the queues, and the choice of the next ones. All of this runs under the lock of the queues, so
-//! it neither runs a job nor drops a lease.
+//! The jobs that wait in the queues, and the choice of the next jobs. The lock of the queues is held here, so this code
+//! neither runs a job nor drops a lease.
 
 use super::openers::{Access, Openers};
 use super::scope::{Asker, Scope};
@@ -39,7 +39,7 @@ impl<Q: Sessions> State<Q> {
         key
     }
 
-    /// The queue that a request belongs to; `None` if earlier jobs of its connection must end first.
+    /// The queue of a request; `None` if earlier jobs of its connection must end before the queue is known.
     pub(super) fn place(
         &mut self,
         id: Option<&str>,
@@ -68,7 +68,7 @@ impl<Q: Sessions> State<Q> {
         !self.only.is_empty() && self.only.range(JobKey::all(by)).next().is_some()
     }
 
-    /// Whether no job of the connection waits for the session that it concerns.
+    /// Whether the session of each job of the connection is known.
     fn is_everything_placed(&self, by: Asker) -> bool {
         let has = |keys: &BTreeSet<JobKey>| keys.range(JobKey::all(by)).next().is_some();
         self.is_every_job_placed()
@@ -98,7 +98,7 @@ impl<Q: Sessions> State<Q> {
         match scope {
             Scope::CreateFresh => WaitsFor::Nothing,
             Scope::Open | Scope::Create => WaitsFor::Headers,
-            // A file that is being opened belongs to another session.
+            // The session stays open, so a file that is being opened cannot change what this job finds.
             _ if self
                 .queues
                 .get(id)
@@ -110,7 +110,7 @@ impl<Q: Sessions> State<Q> {
         }
     }
 
-    /// Whether a job of this session must wait for earlier jobs of its connection outside its queue.
+    /// Whether a job of this session must wait for earlier jobs of its connection that are not in its queue.
     pub(super) fn is_blocked(
         &self,
         id: &str,
@@ -144,8 +144,8 @@ impl<Q: Sessions> State<Q> {
         queue.waiting.insert(at, waiting);
     }
 
-    /// Starts a job. `sessionNotFound` if it needs a session that is open for its connection, and there is none;
-    /// `readOnly` if it needs more access than its connection has.
+    /// Starts a job. Fails with `sessionNotFound` if the job needs a session that is open for its connection and there
+    /// is none. Fails with `readOnly` if the job needs more access than its connection has.
     pub(super) fn lease(
         &mut self,
         queues: &Arc<Queues<Q>>,
@@ -171,8 +171,8 @@ impl<Q: Sessions> State<Q> {
         })
     }
 
-    /// Takes the next job of a queue, if no job runs or blocks it, after those that fail because the session is not
-    /// open.
+    /// Takes the next job of a queue, unless another job runs or blocks it. Before it, takes the jobs that fail because
+    /// the session is not open.
     pub(super) fn next_jobs(&mut self, queues: &Arc<Queues<Q>>, id: &Arc<str>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
         while let Some(queue) = self.queues.get(id)
@@ -215,7 +215,7 @@ impl<Q: Sessions> State<Q> {
         }
     }
 
-    /// Queues jobs whose session has become known, and takes every job that nothing blocks.
+    /// Moves jobs to their queue if their session is known now, and takes every job that nothing blocks.
     pub(super) fn unblocked(&mut self, queues: &Arc<Queues<Q>>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
         while let Some(key) = self.next_only()
@@ -245,7 +245,8 @@ impl<Q: Sessions> State<Q> {
         ready
     }
 
-    /// The first job of a connection for its only open session, if that session is known.
+    /// The first job of a connection that waits for its only open session. The session is known if no earlier registry
+    /// job of the connection runs or waits.
     fn next_only(&self) -> Option<JobKey> {
         let mut last = None;
         let mut first_jobs = self.only.keys().filter(|key| {
@@ -278,8 +279,8 @@ impl<Q: Sessions> Queue<Q> {
         }
     }
 
-    /// The access of a connection; `None` if the session is not open for it. The daemon's own jobs may do everything
-    /// with an open session.
+    /// The access of a connection; `None` if the session is not open for it. The daemon's own jobs have full access to
+    /// an open session.
     pub(super) fn access(&self, by: Asker) -> Option<Access> {
         match by {
             Some(connection) => self.openers.access(connection),
@@ -287,7 +288,7 @@ impl<Q: Sessions> Queue<Q> {
         }
     }
 
-    /// Whether the session is open for the connection and no waiting or running job may close it.
+    /// Whether the session is open for the connection, and no waiting or running job can close it.
     pub(super) fn stays_open(&self, by: Asker) -> bool {
         let is_session = |scope: Scope| scope == Scope::Session;
         self.access(by).is_some()
@@ -332,7 +333,7 @@ impl<Q: Sessions> Ready<Q> {
     }
 }
 
-/// Runs a job. A job that panics has dropped its lease and its answer before this returns.
+/// Runs a job. If the job panics, its lease and its answer are dropped before this function returns.
 pub(super) fn run_here(job: impl FnOnce()) {
     let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
 }

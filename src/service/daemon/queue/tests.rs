@@ -1,5 +1,5 @@
-//! The order of jobs, over sessions in memory. A list replaces the runtime, and the tests choose the order in which it
-//! runs.
+//! The order of jobs. The sessions are in memory, a list replaces the runtime, and the tests choose in which order the
+//! list runs.
 
 use super::{Access, Lease, Queues, Scope, Sessions};
 use futures_util::FutureExt;
@@ -17,7 +17,7 @@ use treelined_files::lock::lock;
 use treelined_files::log::{self, Log, OpenedLog};
 use treelined_files::session::{Session, SessionState};
 
-/// The events, in order: `write 1 2`, `read 3`, `cancelled 4`, …
+/// The events in order: `write 1 2`, `read 3`, `cancelled 4`, …
 type Events = Arc<Mutex<Vec<String>>>;
 type Runnable = Box<dyn FnOnce() + Send>;
 
@@ -88,7 +88,7 @@ impl World {
         world
     }
 
-    /// Opens a session, and records it if `name` is not empty.
+    /// Opens a session. Records an event if `name` is not empty.
     fn open(&self, id: &str, name: &str) {
         let (events, name) = (Arc::clone(&self.events), name.to_owned());
         let header = log::header::Header::new(id, 0, "/", None);
@@ -171,7 +171,7 @@ impl World {
         self.job(Some(id), Scope::Session, name, drop)
     }
 
-    /// A job that keeps its lease until the returned slot is emptied.
+    /// A job that keeps its lease until the test empties the returned slot.
     fn keep(&self, id: &str, scope: Scope, name: &str) -> Arc<Mutex<Option<Lease<InMemory>>>> {
         let kept: Arc<Mutex<Option<_>>> = Arc::default();
         let slot = Arc::clone(&kept);
@@ -181,7 +181,7 @@ impl World {
         kept
     }
 
-    /// Runs the jobs left to the runtime, the oldest first.
+    /// Runs the jobs that were given to the runtime, the oldest first.
     fn settle(&self) {
         loop {
             let mut spawned = lock(&self.spawned);
@@ -280,7 +280,8 @@ fn a_job_that_panics_leaves_the_session_to_the_next() {
     world.expect(&["read 4", "write 5"]);
 }
 
-/// A navigation: it plans with the lease, asks without it, and commits after the jobs that arrived since.
+/// A job like a navigation: it plans with the lease, asks without the lease, and commits after the jobs that arrived
+/// meanwhile.
 #[test]
 fn a_job_that_gives_up_its_lease_queues_again_behind_the_others() {
     let world = World::new(&["a"]);
@@ -327,7 +328,7 @@ fn jobs_behind_a_close_do_not_find_the_session() {
     world.expect(&["sessionNotFound 7"]);
 }
 
-/// The opening of one session delayed the opening, creation and closing of all others.
+/// The slow opening of one session once delayed the opening, creation and closing of all other sessions.
 #[test]
 fn a_job_that_opens_a_session_does_not_hold_other_sessions() {
     let world = World::new(&["b"]);
@@ -412,7 +413,7 @@ fn a_list_waits_for_the_jobs_before_it_only() {
     assert!(earlier.as_mut().now_or_never().is_some());
 }
 
-/// A session that an import was to create was opened, searched and listed before the import had written it.
+/// A session that an import was about to create was once opened, searched and listed before the import had written it.
 #[test]
 fn an_import_holds_only_openings_and_deletions_of_sessions_that_are_not_open() {
     let world = World::new(&["open"]);
@@ -449,8 +450,8 @@ impl Random {
     }
 }
 
-/// Submits, cancels, holds and releases jobs of three sessions at random, while the runtime's jobs run in any order:
-/// the jobs of one session run in the order of their submission, each once.
+/// Submits, cancels, holds and releases jobs of three sessions at random, while the runtime runs its jobs in any order.
+/// The jobs of one session must run in the order of their submission, and each job once.
 #[test]
 fn jobs_of_a_session_run_in_order_whatever_the_runtime_does() {
     for seed in 1..=300 {
@@ -490,7 +491,7 @@ fn jobs_of_a_session_run_in_order_whatever_the_runtime_does() {
                 }
             }
         }
-        // A slot that is emptied before its job begins gets its lease later.
+        // A slot may be emptied before its job begins. The slot then gets the lease later and must be emptied again.
         world.queues.settle();
         let mut rounds = 0;
         while rounds < 200 {
@@ -534,7 +535,7 @@ fn a_session_exists_for_the_connections_that_have_opened_it() {
     assert_eq!(events, expect);
 }
 
-/// A slow opening of one connection held up the requests of all others that named no session.
+/// A slow opening by one connection once held up the requests of all other connections that named no session.
 #[test]
 fn a_job_for_the_only_session_waits_for_registry_jobs_of_its_own_connection_only() {
     let world = World::new(&["a"]);
