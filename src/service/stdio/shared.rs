@@ -1,11 +1,11 @@
-//! A notification that several connections hear: its text is kept once, without the number that differs.
+//! A notification for several connections. Its text is kept once, without the number that differs between them.
 
 use std::sync::Arc;
 
 /// The member whose value differs between connections.
 const SEQ: &[u8] = b"\"seq\":";
 
-/// The text of a notification around its number.
+/// The text of a notification before and after its number.
 #[derive(Debug)]
 pub(crate) struct SharedText {
     before: Vec<u8>,
@@ -13,9 +13,10 @@ pub(crate) struct SharedText {
 }
 
 impl SharedText {
-    /// Splits a message at its number, which is 0: the first member `seq`. `None` if there is none.
+    /// Splits a message at its number, which must be 0. The number is the value of the first member `seq`. `None` if
+    /// there is no such member.
     pub(crate) fn around_number(mut message: Vec<u8>) -> Option<Self> {
-        // In a string the quotes would be escaped.
+        // Inside of a string, these quotes would be escaped.
         let place = memchr::memmem::find(&message, SEQ)? + SEQ.len();
         let after = message.split_off(place + 1);
         (message.pop() == Some(b'0')).then_some(Self {
@@ -33,7 +34,7 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// Bytes of its text.
+    /// The bytes of the text.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Own(message) => message.len(),
@@ -44,7 +45,7 @@ impl Message {
         }
     }
 
-    /// Appends its text to `out`.
+    /// Appends the text to `out`.
     pub(super) fn write_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::Own(message) => out.extend_from_slice(message),

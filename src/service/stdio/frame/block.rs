@@ -1,43 +1,43 @@
-//! The header block before a message with `Content-Length` framing.
+//! The header block before a message with the framing `Content-Length`.
 
 use memchr::memchr;
 
-/// Bytes of the longest header block; a longer one is not recognized.
+/// The bytes of the longest header block. A longer block is not recognized.
 pub(super) const MAX_BLOCK: usize = 16 * 1024;
-/// Bytes of the longest header name; bounds the repeated scan of a line that arrives in parts.
+/// The bytes of the longest header name. The limit bounds the repeated scan of a line that arrives in parts.
 pub(super) const MAX_NAME: usize = 64;
 
-/// A partly read header block. It is `Copy`, so looking ahead costs nothing.
+/// A header block that is partly read. It is `Copy`, so the reader can look ahead at no cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HeaderBlock {
-    /// Start of the current line, in bytes from the start of the block.
+    /// The start of the current line, in bytes from the start of the block.
     pub line: usize,
-    /// Bytes of the current line that hold no `\n`.
+    /// The bytes of the current line that are known to have no `\n`.
     scanned: usize,
     pub length: Option<u64>,
 }
 
 pub(super) enum BlockProgress {
-    /// The bytes may begin a header block.
+    /// The bytes may be the beginning of a header block.
     More,
-    /// A line is not `Name: value`, or the block is too long to be one.
+    /// A line is not `Name: value`, or the block is too long for a header block.
     NoHeader,
     /// `Content-Length` is missing, is not a number, or contradicts an earlier one.
     Bad,
-    /// The block has `size` bytes with its blank line, and a body of `length` bytes follows.
+    /// The block has `size` bytes, its blank line included. A body of `length` bytes follows.
     End { size: usize, length: u64 },
 }
 
 impl HeaderBlock {
-    /// Continues with `bytes`, which begin at the same place as in the last call.
+    /// Continues with `bytes`, which start at the same byte as in the last call.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> BlockProgress {
         loop {
             let rest = bytes.get(self.line..).unwrap_or_default();
             let unseen = rest.get(self.scanned..).unwrap_or_default();
             let Some(at) = memchr(b'\n', unseen) else {
                 self.scanned = rest.len();
-                // Decided before the line ends, so that the reader does not wait for a line that cannot be a
-                // header.
+                // This is decided before the line ends, so that the reader does not wait for the rest of a line that
+                // cannot be a header.
                 if bytes.len() > MAX_BLOCK || !may_become_header(rest) {
                     return BlockProgress::NoHeader;
                 }
@@ -75,7 +75,7 @@ impl HeaderBlock {
     }
 }
 
-/// Whether these first bytes can begin a header, or the blank line after the last.
+/// Whether these first bytes of a line can begin a header, or the blank line after the last header.
 fn may_become_header(line: &[u8]) -> bool {
     let name = line.iter().take_while(|byte| is_name_byte(**byte)).count();
     match line.get(name) {

@@ -1,24 +1,24 @@
-//! The unconsumed bytes of the input.
+//! The input, and its bytes that are not consumed.
 
 use crate::memory::Reservation;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
-/// Bytes per read while no larger frame is being read: the capacity of a Linux pipe. A larger buffer is freed after its
-/// frame.
+/// The bytes of a read while no larger frame is being read: the capacity of a pipe on Linux. A larger buffer is freed
+/// after its frame.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// How the buffer has room for the next read.
+/// How the buffer gets room for the next read.
 enum NextRoom {
     Enough,
-    /// Its bytes are moved to the beginning.
+    /// The bytes are moved to the beginning of the buffer.
     Moved,
     Shrunk,
-    /// To this size in bytes.
+    /// The buffer grows to this size, in bytes.
     Grown(usize),
 }
 
-/// The input and a buffer. All of `bytes` is initialized; `start..end` is unconsumed input.
+/// The input and a buffer. All of `bytes` is initialized. The input in `start..end` is not consumed.
 #[derive(Debug)]
 pub(super) struct Buffer<R> {
     input: R,
@@ -26,9 +26,9 @@ pub(super) struct Buffer<R> {
     start: usize,
     end: usize,
     pub ended: bool,
-    /// Bytes of the largest buffer that a frame needs.
+    /// The size of the largest buffer that a frame needs, in bytes.
     max_size: usize,
-    /// The bytes above [`CHUNK`]; `None` without a limit.
+    /// The reserved memory for the bytes above [`CHUNK`]; `None` if memory has no limit.
     memory: Option<Reservation>,
 }
 
@@ -45,7 +45,7 @@ impl<R: Read> Buffer<R> {
         }
     }
 
-    /// Reads once. `false`: the input has ended.
+    /// Reads once. Returns false if the input has ended.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         self.make_room();
         while !self.ended {
@@ -63,12 +63,12 @@ impl<R: Read> Buffer<R> {
         Ok(false)
     }
 
-    /// Counts the memory of this buffer.
+    /// Reserves the memory of this buffer from `memory`.
     pub(super) fn within(&mut self, memory: Reservation) {
         self.memory = Some(memory);
     }
 
-    /// Reserves the memory that the next [`fill`](Self::fill) needs. `false`: there is not so much.
+    /// Reserves the memory that the next [`fill`](Self::fill) needs. Returns false if there is not enough.
     pub(super) fn reserve(&mut self) -> bool {
         let size = match self.next_room() {
             NextRoom::Grown(size) => size,
@@ -84,7 +84,7 @@ impl<R: Read> Buffer<R> {
         match () {
             () if shrinks => NextRoom::Shrunk,
             () if live > 0 && size - self.end >= CHUNK / 4 => NextRoom::Enough,
-            // Doubling keeps the copying linear; the last step ends at the maximal size.
+            // Since the size doubles, the copying is linear. The last step ends at the maximal size.
             () if live > size / 2 => {
                 let doubled = size.saturating_mul(2).min(self.max_size);
                 NextRoom::Grown(doubled.max(size + CHUNK / 4))
@@ -129,7 +129,7 @@ impl<R> Buffer<R> {
         self.bytes.get(range).unwrap_or_default()
     }
 
-    /// Consumes the next `count` bytes, which stay in place until the next read.
+    /// Consumes the next `count` bytes. They stay in the buffer until the next read.
     pub(super) fn consume(&mut self, count: usize) -> Range<usize> {
         let from = self.start;
         self.start = self.end.min(from + count);

@@ -1,21 +1,21 @@
-//! The first bytes of a message that is too large to be held, and the request id in them.
+//! The first bytes of a message that is too large to be kept, and the id of the request in them.
 
 use memchr::{memchr, memchr2};
 
-/// Bytes kept of an over-long frame, to find its id (protocol.md §1).
+/// The bytes that are kept of a frame over the limit, to find its id (protocol.md §1).
 pub(super) const HEAD: usize = 4 * 1024;
-/// Largest integer that may be an id (protocol.md §1): 2^53 − 1.
+/// The largest integer that may be an id (protocol.md §1): 2^53 − 1.
 const MAX_INTEGER_ID: u64 = (1 << 53) - 1;
 
-/// Appends bytes as far as there is room.
+/// Appends as many of the bytes as fit.
 pub(super) fn keep_head(head: &mut Vec<u8>, bytes: &[u8]) {
     let room = HEAD.saturating_sub(head.len());
     head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
 }
 
-/// The id of a request from its first bytes, as raw JSON (protocol.md §1): the member `id` of the outermost
-/// object, if it is complete in `head` and a string or an integer from 0 to 2^53 − 1. `None` for anything else;
-/// the answer then has a null id.
+/// The id of a request, read from the first bytes of its frame, as raw JSON (protocol.md §1). This is the member `id`
+/// of the outermost object. It must be complete in `head`, and a string or an integer from 0 to 2^53 − 1. Otherwise
+/// `None`, and the answer has a null id.
 #[must_use]
 pub fn id_in_head(head: &[u8]) -> Option<&[u8]> {
     let mut walk = Walk { rest: head };
@@ -31,14 +31,14 @@ pub fn id_in_head(head: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Compares decoded text: a key may have escapes.
+/// The text is compared after decoding, since a key may have escapes.
 fn is_id_key(key: &[u8]) -> bool {
     key == b"\"id\""
         || memchr(b'\\', key).is_some()
             && serde_json::from_slice::<String>(key).is_ok_and(|key| key == "id")
 }
 
-/// Walks over incomplete JSON; every step gives `None` where the bytes end.
+/// Walks over incomplete JSON. Every step gives `None` if the bytes end in it.
 struct Walk<'a> {
     rest: &'a [u8],
 }
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A number or literal; `None` if it reaches the end, where it may continue.
+    /// A number or literal; `None` if it reaches the end of the bytes, since it may continue there.
     fn scalar(&mut self) -> Option<&'a [u8]> {
         let ends = |byte: &u8| byte.is_ascii_whitespace() || b",]}".contains(byte);
         let length = self.rest.iter().position(ends)?;
@@ -96,7 +96,8 @@ impl<'a> Walk<'a> {
                 }
                 b',' | b':' if depth > 0 => drop(self.take(1)?),
                 _ => {
-                    // Without progress there is a stray delimiter, and the walk would not end.
+                    // An empty scalar means a delimiter at a wrong position. The walk would make no progress and never
+                    // end.
                     (!self.scalar()?.is_empty()).then_some(())?;
                 }
             }
@@ -164,11 +165,11 @@ mod tests {
             r#"{"params":["id",1,"#,
             r#"{"x":"\"id\":1,"#,
             r#"{"x":"a","id1":1,"#,
-            // Cut off: the number or string may continue.
+            // The number or string is cut off, and may continue.
             r#"{"id":12"#,
             r#"{"id":"abc"#,
             r#"{"id":"abc\""#,
-            // No valid ids.
+            // These are not valid ids.
             r#"{"id":null,"#,
             r#"{"id":-1,"#,
             r#"{"id":1.0,"#,
@@ -179,7 +180,7 @@ mod tests {
             r#"{"id":{"id":1},"#,
             r#"{"id":[1],"#,
             "{\"id\":\"\u{1}\",",
-            // Not JSON.
+            // These are not JSON.
             r#"{"a" 1,"id":1,"#,
             r#"{"a":,"id":1,"#,
             r#"{"a":]"id":1,"#,

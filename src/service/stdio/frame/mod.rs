@@ -1,8 +1,8 @@
-//! Input bytes → frames (protocol.md §1): detects the framing, finds the end of each message, and skips
-//! messages that are too large. Pure over [`Read`].
+//! Splits input bytes into frames (protocol.md §1): detects the framing, finds the end of each message, and skips
+//! messages that are too large. It does no input or output but [`Read`].
 //!
-//! [`buffer`] holds the bytes read, [`block`] parses a header block, and [`head`] finds the id of a message
-//! that is too large. The caller validates JSON and answers.
+//! [`buffer`] has the bytes that were read, [`block`] parses a header block, and [`head`] finds the id of a message
+//! that is too large. The caller checks the JSON and answers.
 
 mod block;
 mod buffer;
@@ -30,50 +30,50 @@ pub enum Framing {
 /// A result of [`FrameReader::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// The bytes of one message, without line end or header. They are unchecked, and may be empty with
-    /// [`Framing::ContentLength`].
+    /// The bytes of one message, without line end or header. They may be anything, and with [`Framing::ContentLength`]
+    /// they may be empty.
     Message(&'a [u8]),
-    /// A frame over the limit. It was skipped to its end without being held in memory.
+    /// A frame over the limit. The reader has skipped it to its end, and never held it in memory.
     TooLarge {
-        /// Its first bytes, at most 4 KiB: see [`id_in_head`].
+        /// The first bytes of the frame, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A frame for which there was no memory. It was skipped like one over the limit.
+    /// A frame for which there was no memory. The reader has skipped it, like a frame over the limit.
     NoMemory {
-        /// Its first bytes, at most 4 KiB.
+        /// The first bytes of the frame, at most 4 KiB.
         head: &'a [u8],
     },
-    /// A header block without a valid `Content-Length`. The start of the next frame is unknown, so the daemon
-    /// answers −32700 and exits with 1; every later call gives [`Frame::Eof`].
+    /// A header block without a valid `Content-Length`. The start of the next frame is then unknown, so the daemon
+    /// answers −32700 and exits with 1. Every later call gives [`Frame::Eof`].
     BadBlock,
-    /// The input has ended. An unfinished frame at the end came before this as a message: a last line without
-    /// `\n`, or the part of a body that arrived.
+    /// The end of the input. If the input ends with an unfinished frame, that frame comes before this as a message: a
+    /// last line without `\n`, or the part of a body that arrived.
     Eof,
 }
 
-/// Splits an input into frames, detecting the framing from its first bytes.
+/// Splits an input into frames. Detects the framing from the first bytes.
 ///
-/// Takes time linear in the input for reads of any size. Holds one frame at a time, in one reused buffer.
+/// The time is linear in the input, for reads of any size. One frame is held at a time, in a buffer that is reused.
 pub struct FrameReader<R> {
     buffer: Buffer<R>,
     max_frame_bytes: usize,
     framing: Option<Framing>,
-    /// Called once, before the first frame is handed out.
+    /// Called once with the framing, before the first frame is returned.
     on_settled: Option<Box<dyn FnOnce(Framing) + Send>>,
     state: ReaderState,
     head: Vec<u8>,
-    /// Whether the frame that is skipped had no memory.
+    /// Whether there was no memory for the frame that is skipped.
     lacks_memory: bool,
 }
 
-/// The reader's position. Offsets are relative to the first unconsumed byte.
+/// The reader's position in the input. Offsets count from the first byte that is not consumed.
 #[derive(Debug, Clone, Copy)]
 enum ReaderState {
     /// Before the first byte: a BOM may follow.
     Start,
-    /// The framing is not known; the block says how far the first lines resemble headers.
+    /// The framing is not known. The block says how much the first lines look like headers.
     Detect(HeaderBlock),
-    /// In a line whose first `scanned` bytes hold no `\n`.
+    /// In a line. Its first `scanned` bytes have no `\n`.
     Line { scanned: usize },
     /// In a line over the limit.
     SkipLine,
@@ -81,9 +81,9 @@ enum ReaderState {
     Header(HeaderBlock),
     /// In a body of `length` bytes.
     Body { length: usize },
-    /// In a body over the limit, with `left` bytes to come.
+    /// In a body over the limit, of which `left` bytes have not arrived.
     SkipBody { left: u64 },
-    /// After a bad block.
+    /// After a bad block. The next frame cannot be found.
     Lost,
 }
 
@@ -95,7 +95,7 @@ enum ReadStep {
     FrameSpan(FrameSpan),
 }
 
-/// A [`Frame`] with the range of its bytes in the buffer, not yet borrowed.
+/// A [`Frame`] that has the range of its bytes in the buffer, and does not borrow them yet.
 enum FrameSpan {
     Message(Range<usize>),
     TooLarge,
@@ -104,8 +104,8 @@ enum FrameSpan {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// A reader at the beginning of a connection. Frames of more than `max_frame_bytes` bytes
-    /// (line end and header not counted) are skipped.
+    /// A reader at the beginning of a connection. It skips frames of more than `max_frame_bytes` bytes. The line end
+    /// and the header do not count.
     pub fn new(input: R, max_frame_bytes: usize) -> Self {
         Self {
             buffer: Buffer::new(input, max_frame_bytes),
@@ -118,32 +118,32 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Calls `then` with the framing once it is known, before the first frame.
+    /// Calls `then` with the framing when it is known, before the first frame.
     #[must_use]
     pub fn on_settled(mut self, then: impl FnOnce(Framing) + Send + 'static) -> Self {
         self.on_settled = Some(Box::new(then));
         self
     }
 
-    /// Counts the memory of frames beyond 64 KiB.
+    /// Reserves the memory of frames beyond 64 KiB from `memory`.
     #[must_use]
     pub fn within(mut self, memory: Reservation) -> Self {
         self.buffer.within(memory);
         self
     }
 
-    /// The framing of the connection; `None` until the first bytes have shown it. It is known once
-    /// [`next`](Self::next) has returned anything but [`Frame::Eof`].
+    /// The framing of the connection; `None` until the first bytes decide it. After [`next`](Self::next) has returned
+    /// anything but [`Frame::Eof`], the framing is known.
     pub fn framing(&self) -> Option<Framing> {
         self.framing
     }
 
-    /// The next frame. Reads only if the buffer holds no complete one, and skips blank lines between frames.
+    /// The next frame. Reads from the input only if the buffer has no complete frame. Skips blank lines between frames.
     ///
     /// # Errors
     ///
-    /// The errors of the input's `read`, except `Interrupted`, which is retried. An error loses nothing: the
-    /// next call continues at the same place.
+    /// The errors of the input's `read`, except `Interrupted`, which is retried. After an error nothing is lost: the
+    /// next call continues where this one stopped.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator cannot lend its own buffer, and next is what this is"
@@ -152,8 +152,8 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// Like [`next`](Self::next), but also returns whether another frame is buffered, as
-    /// [`has_buffered`](Self::has_buffered) does.
+    /// Like [`next`](Self::next), but also returns whether another frame is buffered, as by
+    /// [`has_buffered`](Self::has_buffered).
     ///
     /// # Errors
     ///
@@ -181,8 +181,8 @@ impl<R: Read> FrameReader<R> {
         Ok((frame, more))
     }
 
-    /// Whether [`next`](Self::next) would return a frame without reading; always false before the first frame
-    /// of the connection. While it is true, output may be held back to be written together.
+    /// Whether [`next`](Self::next) would return a frame without a read. Always false before the first frame of the
+    /// connection. While this is true, the daemon can keep output back and write it together.
     pub fn has_buffered(&self) -> bool {
         let live = self.buffer.live();
         match self.state {
@@ -211,7 +211,7 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Processes the buffered bytes: a frame, or `None` if more input is needed.
+    /// Processes the buffered bytes. Returns a frame, or `None` if more input is needed.
     fn step(&mut self) -> Option<FrameSpan> {
         loop {
             let step = match self.state {
@@ -232,7 +232,8 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Skips the frame that is being read. Only lines and bodies grow the buffer.
+    /// Skips the frame that is being read. Only a line or a body can be in the buffer here, since only these make it
+    /// grow.
     fn skip(&mut self) {
         self.head.clear();
         self.lacks_memory = true;
@@ -244,7 +245,7 @@ impl<R: Read> FrameReader<R> {
         };
     }
 
-    /// Skips a BOM at offset 0.
+    /// Skips a BOM at the beginning of the input.
     fn pass_bom(&mut self) -> ReadStep {
         const BOM: &[u8] = b"\xEF\xBB\xBF";
         let live = self.buffer.live();
@@ -260,7 +261,7 @@ impl<R: Read> FrameReader<R> {
     /// Decides on the framing as soon as the bytes allow it.
     fn detect(&mut self, mut block: HeaderBlock) -> ReadStep {
         match self.advance(&mut block) {
-            // A length was found, or a block ended without one: lines of JSON do not look like that.
+            // A length was found, or a block ended without a length. Lines of JSON look like neither.
             BlockProgress::End { .. } | BlockProgress::Bad => self.settle(Framing::ContentLength),
             BlockProgress::NoHeader if block.length.is_some() => {
                 self.settle(Framing::ContentLength)
@@ -285,8 +286,8 @@ impl<R: Read> FrameReader<R> {
         };
     }
 
-    /// Continues with a header block. Blank lines before it are skipped, for clients that end a body with an
-    /// uncounted line break.
+    /// Continues with a header block. Skips blank lines before it, since some clients end a body with a line break that
+    /// they do not count.
     fn advance(&mut self, block: &mut HeaderBlock) -> BlockProgress {
         if block.line == 0 {
             let blank = blank_lines(self.buffer.live());
@@ -309,7 +310,7 @@ impl<R: Read> FrameReader<R> {
                 .map_or(ReadStep::Again, ReadStep::FrameSpan);
         }
         let pending = live.len();
-        // One byte more than the limit may be a `\r`, which does not count.
+        // The one byte over the limit may be a `\r`, which does not count.
         if pending > self.max_frame_bytes.saturating_add(1) {
             self.head.clear();
             self.state = ReaderState::SkipLine;
@@ -319,7 +320,7 @@ impl<R: Read> FrameReader<R> {
         ReadStep::NeedInput
     }
 
-    /// The frame of a whole line; none if it is blank.
+    /// The frame of a whole line; `None` if the line is blank.
     fn content(&mut self, line: Range<usize>) -> Option<FrameSpan> {
         let bytes = self.buffer.slice(line.clone());
         let content = bytes.strip_suffix(b"\r").unwrap_or(bytes);
@@ -395,7 +396,7 @@ impl<R: Read> FrameReader<R> {
         ReadStep::FrameSpan(FrameSpan::TooLarge)
     }
 
-    /// The frame of the bytes before the end of the input.
+    /// The last frame, made of the bytes before the end of the input.
     fn at_end(&mut self) -> FrameSpan {
         if let ReaderState::Start | ReaderState::Detect(_) = self.state {
             if is_blank(self.buffer.live()) {
@@ -425,7 +426,7 @@ impl<R: Read> FrameReader<R> {
                 self.state = ReaderState::Lost;
                 FrameSpan::BadBlock
             }
-            // A cut object never parses, so the answer is −32700 and no request runs in part.
+            // A cut JSON object never parses, so the answer is −32700 and no part of the request runs.
             ReaderState::Body { .. } => {
                 self.state = ReaderState::Header(HeaderBlock::default());
                 FrameSpan::Message(self.buffer.consume_all())

@@ -13,7 +13,7 @@ use treelined_core::test_support::random::Random;
 struct Pieces {
     queue: VecDeque<Vec<u8>>,
     interrupt: bool,
-    /// Whether a read at the end would block instead of returning 0.
+    /// Whether a read after the last piece would block, instead of returning 0.
     stays_open: bool,
     reads: Rc<Cell<usize>>,
 }
@@ -64,7 +64,7 @@ impl Read for Pieces {
     }
 }
 
-/// A frame with its own bytes, as text.
+/// A copy of a frame, as text.
 #[derive(Debug, Clone, PartialEq)]
 enum Owned {
     Message(String),
@@ -80,7 +80,7 @@ fn message(content: impl AsRef<[u8]>) -> Owned {
     Owned::Message(text(content.as_ref()))
 }
 
-/// A frame over the limit. A `\r` at the end of its head is ignored.
+/// A frame over the limit. A `\r` at the end of the frame's head is ignored.
 fn too_large(head: impl AsRef<[u8]>) -> Owned {
     Owned::TooLarge(text(head.as_ref()).replace("\\r", ""))
 }
@@ -118,7 +118,7 @@ fn read_all(input: Pieces, limit: usize) -> (Option<Framing>, Vec<Owned>) {
 
 const LIMIT: usize = 40;
 
-/// Checks the input in one piece, split in two at every place, and byte by byte.
+/// Checks the input in one piece, in two pieces with each possible split, and byte by byte.
 #[track_caller]
 fn check(input: &[u8], framing: Option<Framing>, expect: &[Owned]) {
     let expect = (framing, expect.to_vec());
@@ -337,7 +337,7 @@ fn the_head_of_a_skipped_frame_is_its_first_4_kib() {
     }
 }
 
-/// A client that sends one line and waits for the answer hung forever when the reader wanted a whole header
+/// A client that sent one line and waited for the answer once hung forever, since the reader waited for a whole header
 /// block first.
 #[test]
 fn the_framing_is_settled_by_the_first_bytes_that_can() {
@@ -419,7 +419,7 @@ fn an_error_of_the_input_loses_nothing() {
     assert_eq!(frames, [message("{}"), too_large(over), message("[]")]);
 }
 
-/// Frames do not depend on the pieces in which any input arrives, and lines are those of a plain split.
+/// Frames do not depend on the pieces in which the input arrives. Lines are equal to those that a plain split gives.
 #[test]
 fn pieces_do_not_matter() {
     const WORDS: [&[u8]; 16] = [
@@ -477,7 +477,7 @@ fn split_naively(input: &[u8]) -> Vec<Owned> {
     frames.collect()
 }
 
-/// Gives `{`, then filler, then a line end and a short message, at most `piece` bytes per read.
+/// Gives `{`, then filler, then a line end and a short message. Each read gives at most `piece` bytes.
 struct Huge {
     filler: usize,
     piece: usize,
@@ -514,8 +514,8 @@ fn a_line_of_100_mb_is_skipped_in_constant_memory() {
     assert_eq!(reader.next().unwrap(), Frame::Message(b"{}"));
 }
 
-/// An 8 MB line took quadratic time, since each read scanned the whole line again. With that mistake this
-/// test would scan 2 TB and never end.
+/// A line of 8 MB once took quadratic time, since each read scanned the whole line again. With that mistake, this test
+/// would scan 2 TB and never end.
 #[test]
 fn a_long_line_in_small_pieces_takes_linear_time() {
     const SIZE: usize = 64 * 1024 * 1024;
@@ -546,7 +546,7 @@ fn a_huge_claimed_length_allocates_nothing() {
     assert_eq!(reader.buffer.bytes.capacity(), CHUNK);
 }
 
-/// The unfinished frames of 40 connections once stayed whole in memory.
+/// The unfinished frames of 40 connections once stayed in memory as a whole.
 #[test]
 fn a_frame_without_memory_is_skipped_and_the_connection_goes_on() {
     let big = format!("{{\"id\":7,\"x\":\"{}\"}}", "x".repeat(300_000));

@@ -1,28 +1,28 @@
-//! The fate of a message whose client does not read.
+//! The class of a message: what happens to it while the client does not read.
 
 use std::sync::Arc;
 
-/// The rule for a message while more than the limit is unread.
+/// The rule for a message while more bytes than the limit are unread.
 #[derive(Debug, Clone)]
 pub enum Class {
     /// Never dropped: responses, and notifications without `seq`.
     Keep,
-    /// Dropped while more notifications than the hard limit wait, and replaced by `events_lost`: questions,
-    /// `event_resolved`, `session_tree`, lifecycle. Requests of other connections cause them while this client reads
-    /// nothing.
+    /// Dropped while the queued messages of this class exceed the hard limit, and replaced by `events_lost`. These are
+    /// questions, `event_resolved`, `session_tree`, and the events of opening and closing. Requests of other
+    /// connections cause them even while this client reads nothing.
     Event {
-        /// Its `sessionId`.
+        /// The `sessionId` of the notification.
         session: Arc<str>,
-        /// Its `seq`.
+        /// The `seq` of the notification.
         seq: u64,
     },
     /// Dropped above the limit, and replaced by `events_lost`: `entries_appended`.
     Droppable {
-        /// Its `sessionId`.
+        /// The `sessionId` of the notification.
         session: Arc<str>,
-        /// Its `seq`.
+        /// The `seq` of the notification.
         seq: u64,
     },
-    /// Dropped above the limit without notice: `progress`, `search_hit`.
+    /// Dropped above the limit without `events_lost`: `progress`, `search_hit`.
     Progress,
 }

@@ -1,10 +1,10 @@
-//! Output (protocol.md §1, Backpressure): the queue of a connection, the rules for messages while the client
-//! does not read, and the loop that writes them.
+//! Output (protocol.md §1, Backpressure): the queue of a connection, the rules for messages while the client does not
+//! read, and the loop that writes messages.
 //!
-//! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Callers own the thread of
-//! [`Outbox::run`], and what happens when the output fails.
+//! Producers never wait for the client. Only the reader may wait, in [`Outbox::wait_for_room`]. The callers run
+//! [`Outbox::run`] on a thread, and decide what happens when the output fails.
 //!
-//! [`class`] has what may happen to a message, [`queue`] the messages that wait, and [`writer`] writes them.
+//! [`class`] has the rules for a message, [`queue`] has the messages that wait, and [`writer`] writes them.
 
 mod class;
 mod queue;

@@ -1,4 +1,4 @@
-//! The queue of a connection's output, and the rules for messages while the client does not read.
+//! The queue of a connection's output, and the rules for messages of a client that does not read.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -11,23 +11,23 @@ use crate::stdio::frame::Framing;
 use crate::stdio::shared::Message;
 use treelined_files::os::shortcut::{self, Shortcut};
 
-/// Bytes that wake the writer while the outbox is corked.
+/// While the outbox is corked, this many queued bytes wake the writer.
 pub(super) const CORKED: usize = 64 * 1024;
-/// The bytes counted for an `events_lost` or an empty delta.
+/// The bytes that an `events_lost` or an empty delta counts.
 const NOTICE: usize = 128;
-/// Bytes of the smallest hard limit, so that a small queue still has room for answers to cancels.
+/// The smallest hard limit, in bytes. With it, even a small queue has room for answers to cancels.
 const MIN_HARD_LIMIT: usize = 1 << 20;
-/// Capacity that the empty queue keeps.
+/// The capacity that the empty queue keeps.
 pub(super) const KEEP: usize = 4096;
 
 /// The output of one connection: many producers, one writer.
 #[derive(Debug)]
 pub struct Outbox {
     max_queued_bytes: usize,
-    /// With more unread bytes the reader stops completely, even for answers and cancels. Otherwise refusals
-    /// of further requests would grow without bound.
+    /// If more bytes than this are unread, the reader stops completely, even for answers and cancels. Otherwise the
+    /// refusals of further requests would grow without a limit.
     hard_limit: usize,
-    /// A std mutex: held for work in memory, and across a write only if that cannot block.
+    /// A mutex of std, since the work under it is in memory. It is held during a write only if the write cannot block.
     state: Mutex<OutboxState>,
     /// Wakes the writer.
     work: Condvar,
@@ -40,28 +40,29 @@ pub struct Outbox {
 #[derive(Debug)]
 pub(super) struct OutboxState {
     pub(super) queue: VecDeque<OutboxItem>,
-    /// Position in the queue of the last gap of each session.
+    /// The position in the queue of the last gap of each session.
     gaps: HashMap<Arc<str>, usize>,
-    /// Positions in the queue of the last delta of each navigation.
+    /// The position in the queue of the last delta of each navigation.
     deltas: Vec<usize>,
-    /// Bytes queued and bytes the writer holds.
+    /// The bytes that are queued, and the bytes that the writer has taken.
     pub(super) unread: usize,
-    /// Bytes of the queued messages of [`Class::Event`].
+    /// The bytes of the queued messages of [`Class::Event`].
     events: usize,
     framing: Framing,
     corked: bool,
     pub(super) phase: Phase,
-    // Notifying a condition variable makes a system call even if no thread waits; the next two members avoid it.
+    // A notification of a condition variable is a system call even if no thread waits. The next two members avoid that
+    // call.
     pub(super) writer_sleeps: bool,
     pub(super) waiting_for_room: usize,
-    /// Counts calls of `wake`, so that none is missed between checking and sleeping.
+    /// The number of calls of `wake`. With it, no call between the check and the sleep is missed.
     wakes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// Accepts no more messages; queued ones are still written.
+    /// Accepts no more messages. Queued messages are still written.
     Closed,
     /// The output has failed.
     Broken,
@@ -73,7 +74,7 @@ pub(super) enum OutboxItem {
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
     Delta(Box<QueuedDelta>),
-    /// A range of lost messages, in the place of the first of them.
+    /// A range of lost messages. It is in the position of the first of them.
     Gap {
         session: Arc<str>,
         from: u64,
@@ -90,8 +91,8 @@ pub(super) struct QueuedDelta {
 }
 
 impl Outbox {
-    /// An open, empty queue. Above `max_queued_bytes` of unread output (`limits.maxQueuedBytes`)
-    /// [`Class`] decides which messages are dropped. Below it a message of any size is accepted.
+    /// An open, empty queue. While more than `max_queued_bytes` (`limits.maxQueuedBytes`) are unread, [`Class`] decides
+    /// which messages are dropped. Otherwise a message of any size is accepted.
     #[must_use]
     pub fn new(max_queued_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -116,19 +117,19 @@ impl Outbox {
         })
     }
 
-    /// Has small messages written on the threads that push them, if the writer is idle: one event for many connections
-    /// then wakes no thread of this process.
+    /// Lets the thread that pushes a small message write the message, if the writer is idle. Then an event for many
+    /// connections wakes no thread of this process.
     pub(crate) fn write_at_once(&self, shortcut: Shortcut) {
         let _same = self.shortcut.set(shortcut);
     }
 
-    /// Sets the framing, which is [`Framing::Lines`] by default. Call it before pushing the first message.
+    /// Sets the framing; the default is [`Framing::Lines`]. Must be called before the first message is pushed.
     pub fn set_framing(&self, framing: Framing) {
         self.lock().framing = framing;
     }
 
-    /// Queues one message: JSON text without line end, and without a line break between tokens.
-    /// Discarded once the outbox is closed or broken.
+    /// Queues one message: JSON text without line end, and without a line break between tokens. The message is
+    /// discarded if the outbox is closed or broken.
     pub fn push(&self, message: Vec<u8>, class: Class) {
         self.push_message(Message::Own(message), class);
     }
@@ -138,8 +139,8 @@ impl Outbox {
         self.push_item(OutboxItem::Message(message), class);
     }
 
-    /// Queues one message that is never dropped, in pieces, so that a large one need not be copied. Otherwise
-    /// as [`push`](Self::push).
+    /// Queues one message in pieces, so that a large message need not be copied. It is never dropped. Otherwise like
+    /// [`push`](Self::push).
     pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
         self.push_item(OutboxItem::Pieces(pieces), Class::Keep);
     }
@@ -169,8 +170,8 @@ impl Outbox {
         }
     }
 
-    /// Queues a `summary_delta` (protocol.md §7). Queued deltas of one navigation are merged: the text of all,
-    /// the index of the first.
+    /// Queues a `summary_delta` (protocol.md §7). Queued deltas of one navigation are merged: the result has the text
+    /// of all and the index of the first.
     pub fn push_delta(&self, session: &str, navigation: &str, index: u64, delta: &str) {
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -189,9 +190,9 @@ impl Outbox {
         self.notify_writer(state);
     }
 
-    /// Lets the writer sleep while messages are pushed, until [`uncork`](Self::uncork) or until 64 KiB are
-    /// queued. The reader corks while it processes frames that it has already read, and must uncork before it
-    /// waits. Corking again has no further effect.
+    /// Lets the writer sleep while messages are pushed, until [`uncork`](Self::uncork) is called or 64 KiB are queued.
+    /// The reader calls this while it processes frames that it has already read. It must uncork before it waits. A
+    /// second call has no effect.
     pub fn cork(&self) {
         self.lock().corked = true;
     }
@@ -205,8 +206,8 @@ impl Outbox {
         }
     }
 
-    /// Ends [`cork`](Self::cork). A small queue is written through the shortcut if the writer is idle;
-    /// otherwise the writer is woken.
+    /// Ends [`cork`](Self::cork). If the queue is small and the writer is idle, writes the queue through the shortcut.
+    /// Otherwise wakes the writer.
     pub fn uncork_through(&self, shortcut: &Shortcut) {
         let mut state = self.lock();
         state.corked = false;
@@ -216,7 +217,7 @@ impl Outbox {
         self.notify_writer(state);
     }
 
-    /// Bytes of messages that are queued or about to be written, without framing and the escapes of merged
+    /// The bytes of messages that are queued or about to be written, without framing and without the escapes of merged
     /// deltas.
     pub fn queued_bytes(&self) -> usize {
         self.lock().unread
@@ -227,14 +228,15 @@ impl Outbox {
         self.lock().unread > self.max_queued_bytes
     }
 
-    /// Whether the reader has stopped completely, even for answers.
+    /// Whether the unread bytes exceed the hard limit, so that the reader has stopped completely.
     pub(crate) fn is_stuffed(&self) -> bool {
         self.lock().unread > self.hard_limit
     }
 
-    /// Blocks the reader while the queue is over its limit. Returns early if `unless` is true and the queue is
-    /// not over its hard limit (twice the limit), or if the output is closed or broken. `unless` is asked again
-    /// after every [`wake`](Self::wake); it is called without a lock, and may push. Uncorks if it has to wait.
+    /// Blocks the reader while the queue is over its limit. Returns early if the output is closed or broken, or if
+    /// `unless` is true and the queue is not over its hard limit (twice the limit). Calls `unless` again after every
+    /// [`wake`](Self::wake). The call is made without a lock, and may push messages. If the reader has to wait, the
+    /// outbox is uncorked.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
         if !self.is_over_limit() {
             return;
@@ -271,7 +273,7 @@ impl Outbox {
         self.notify_room(state);
     }
 
-    /// Accepts no more messages: queued ones are written, and [`run`](Self::run) returns.
+    /// Accepts no more messages. [`run`](Self::run) writes the queued ones, and then returns.
     pub fn close(&self) {
         let mut state = self.lock();
         if state.phase == Phase::Open {
@@ -282,8 +284,9 @@ impl Outbox {
         self.notify_room(state);
     }
 
-    /// Waits until everything is written, or the output has failed. False if the client reads nothing for the time that
-    /// `patience` returns, if it returns one; it is asked again after every [`wake`](Self::wake), under a lock.
+    /// Waits until everything is written, or until the output has failed. False if the client reads nothing for the
+    /// time that `patience` returns. `patience` may return no limit. It is called again after every
+    /// [`wake`](Self::wake), under a lock.
     pub(crate) fn is_written(&self, patience: &dyn Fn() -> Option<Duration>) -> bool {
         let mut state = self.lock();
         while state.unread > 0 && state.phase != Phase::Broken {
@@ -301,12 +304,12 @@ impl Outbox {
         true
     }
 
-    /// Whether the output has failed: [`run`](Self::run) returned an error, and all messages are discarded.
+    /// Whether the output has failed. Then [`run`](Self::run) has returned an error, and all messages are discarded.
     pub fn is_broken(&self) -> bool {
         self.lock().phase == Phase::Broken
     }
 
-    /// Takes all queued messages and leaves an empty queue. `None`: closed and drained.
+    /// Takes all queued messages and leaves an empty queue. `None` if the outbox is closed and nothing is queued.
     pub(super) fn next_batch(
         &self,
         empty: VecDeque<OutboxItem>,
@@ -326,7 +329,7 @@ impl Outbox {
         Some((state.take(empty), state.framing))
     }
 
-    /// Counts `bytes` of the unread ones as written.
+    /// Counts `bytes` as written, so they are no longer unread.
     pub(super) fn written(&self, bytes: usize) {
         let mut state = self.lock();
         let was_stuffed = state.unread > self.hard_limit;
@@ -339,7 +342,7 @@ impl Outbox {
 
     fn notify_writer(&self, mut state: MutexGuard<'_, OutboxState>) {
         if state.writer_sleeps && (!state.corked || state.unread >= CORKED) {
-            // Cleared here, so that pushes make no system call before the writer is awake.
+            // The flag is cleared here, so that later pushes make no system call before the writer is awake.
             state.writer_sleeps = false;
             drop(state);
             self.work.notify_one();
@@ -353,7 +356,7 @@ impl Outbox {
         }
     }
 
-    /// A panic of another thread leaves the state consistent.
+    /// The state is consistent even if another thread has panicked with the lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, OutboxState> {
         lock(&self.state)
     }
@@ -365,9 +368,9 @@ impl OutboxState {
         self.queue.push_back(item);
     }
 
-    /// Extends the gap that ends just before `seq`, or begins one. No delivered message can be inside a
-    /// consecutive gap, since each has a different `seq`, and everything after the gap in the queue is
-    /// later.
+    /// Extends the gap that ends just before `seq`, or begins a gap. No delivered message can be inside a gap of
+    /// consecutive numbers, since each message has another `seq`. Every message after the gap in the queue has a later
+    /// number.
     fn lose(&mut self, session: Arc<str>, seq: u64) {
         let last = self
             .gaps
@@ -387,7 +390,7 @@ impl OutboxState {
         });
     }
 
-    /// Writes all queued messages if that cannot block; false if nothing was written.
+    /// Writes all queued messages if the write cannot block. False if nothing was written.
     fn write_through(&mut self, shortcut: &Shortcut) -> bool {
         let bytes = self.short_message();
         let is_written =
@@ -402,7 +405,7 @@ impl OutboxState {
         is_written
     }
 
-    /// All queued messages, framed, if they are few and the writer is idle.
+    /// All queued messages, with framing, if they are small and the writer is idle.
     fn short_message(&self) -> Option<Vec<u8>> {
         if !self.writer_sleeps || self.unread > shortcut::MAX_BYTES {
             return None;
@@ -446,7 +449,7 @@ impl OutboxState {
 }
 
 impl OutboxItem {
-    /// Its share of the unread bytes.
+    /// The unread bytes that this item counts.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Message(message) => message.len(),
@@ -486,7 +489,7 @@ impl OutboxItem {
     }
 }
 
-/// JSON text of a string, with U+2028 and U+2029 escaped (protocol.md §1).
+/// A string as JSON, with U+2028 and U+2029 as escapes (protocol.md §1).
 fn json_string(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     if !json.contains(['\u{2028}', '\u{2029}']) {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 const LIMIT: usize = 1000;
 
-/// The text that the writer makes of all queued messages.
+/// Closes the outbox, and returns all queued messages as the writer writes them.
 fn drain(outbox: &Outbox) -> Vec<String> {
     outbox.close();
     let mut output = Vec::new();
@@ -210,7 +210,7 @@ fn consecutive_drops_are_one_range() {
     );
 }
 
-/// A gap must not contain the number of a delivered notification.
+/// The range of lost numbers must not contain the number of a delivered notification.
 #[test]
 fn a_kept_notification_splits_the_range() {
     let outbox = Outbox::new(LIMIT);
@@ -233,7 +233,7 @@ fn a_kept_notification_splits_the_range() {
     );
 }
 
-/// The numbers of a session are written in ascending order, without holes or repetitions, in any order of pushes.
+/// The numbers of a session are written in ascending order, without holes or repetitions, whatever the order of pushes.
 #[test]
 fn every_number_is_delivered_or_reported_lost() {
     let outbox = Outbox::new(LIMIT);
@@ -292,7 +292,7 @@ fn every_number_is_delivered_or_reported_lost() {
     assert!(gaps > 0, "nothing was dropped");
 }
 
-/// Lets one write of at most `most` bytes pass for each permit.
+/// Lets one write of at most the permitted number of bytes pass for each permit.
 struct Gate {
     permits: mpsc::Receiver<usize>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -357,7 +357,7 @@ impl Gated {
         String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
     }
 
-    /// Waits until the writer has taken the queue and blocks in the output.
+    /// Waits until the writer has taken the queue and blocks in its write.
     fn taken(&self) {
         eventually(|| self.outbox.lock().queue.is_empty());
     }
@@ -397,7 +397,7 @@ fn short_writes_and_interruptions_are_continued() {
     assert_eq!(gated.written(), "abcdef\n");
 }
 
-/// Messages queued while the writer blocks in one write are written by one further write.
+/// Messages that are queued while the writer blocks in one write need only one further write.
 #[test]
 fn messages_queued_together_are_written_together() {
     let gated = Gated::new(LIMIT);
@@ -491,7 +491,7 @@ fn waiting_wakes_a_corked_writer() {
     assert_eq!(gated.written(), "a\n");
 }
 
-/// The condition may take its own locks and push, as answering a question does.
+/// The condition may take locks and push messages, as an answer to a question does.
 #[test]
 fn the_condition_is_asked_without_a_lock() {
     let outbox = Outbox::new(LIMIT);
@@ -558,7 +558,7 @@ fn waiting_ends_when_the_output_closes() {
     assert!(gated.runner.join().unwrap().is_err());
 }
 
-/// Four producers write through a real pipe: every message arrives, in order for each producer.
+/// Four producers write through a real pipe. Every message arrives, and the messages of each producer are in order.
 #[test]
 fn a_million_small_messages_arrive_in_order() {
     const EACH: u64 = 250_000;

@@ -1,4 +1,4 @@
-//! Frames queued messages, and writes small ones together.
+//! Adds the framing to queued messages, and writes small messages together.
 
 use super::queue::{KEEP, Outbox, OutboxItem, Phase};
 use crate::stdio::frame::Framing;
@@ -6,21 +6,20 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
-/// Messages up to this size in bytes are collected and written together; larger ones are written from their own
-/// memory.
+/// Messages up to this size, in bytes, are collected and written together. Larger messages are written without a copy.
 pub(super) const SMALL: usize = 64 * 1024;
-/// The most bytes collected, and the most bytes per write; unread bytes are known to this precision.
+/// The most bytes that are collected, and the most bytes of a write. The count of unread bytes is exact to this number.
 pub(super) const CHUNK: usize = 256 * 1024;
-/// Pause before writing again to an output that another process made non-blocking.
+/// The pause before the next write to an output that another process has made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
 
 impl Outbox {
-    /// The body of the writer thread: writes queued messages until [`close`](Self::close).
+    /// Writes queued messages until [`close`](Self::close). The writer thread runs this function.
     ///
     /// # Errors
     ///
-    /// The first error of the output, including `BrokenPipe`; the outbox is broken from then on.
-    /// `Interrupted` and `WouldBlock` are retried.
+    /// The first error of the output, including `BrokenPipe`. From then on the outbox is broken. `Interrupted` and
+    /// `WouldBlock` are retried.
     pub fn run(&self, output: &mut impl Write) -> io::Result<()> {
         let result = self.write_all(output);
         if result.is_err() {
@@ -50,7 +49,7 @@ impl Outbox {
     }
 }
 
-/// Frames messages and collects the small ones.
+/// Adds the framing to messages, and collects the small ones.
 pub(super) struct Writer<'a, W> {
     outbox: &'a Outbox,
     output: &'a mut W,
@@ -91,14 +90,14 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(())
     }
 
-    /// Writes a part of a message with this cost.
+    /// Writes a part of a message. The part counts `cost` unread bytes.
     fn write_piece(&mut self, piece: &[u8], cost: usize) -> io::Result<()> {
         if piece.len() <= SMALL {
             self.collected.extend_from_slice(piece);
             self.held += cost;
         } else {
             self.put_collected()?;
-            // A delta's JSON may be longer than its cost; `write` counts the difference at its end.
+            // The JSON of a delta may have more or fewer bytes than its cost. Exactly the cost is counted as written.
             let mut left = cost;
             for chunk in piece.chunks(CHUNK) {
                 self.put(chunk)?;
