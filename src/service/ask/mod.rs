@@ -1,8 +1,8 @@
-//! The open questions of before events (protocol.md §5): each question has one outcome.
+//! The open questions of before events (protocol.md §5). Each question has one outcome.
 //!
-//! This module knows which answerers a question waits for, and until when. Several clients and hooks may
-//! answer one question. It ends with the first answer that decides alone, when all have answered, or at the
-//! deadline. The caller defines questions and answers.
+//! This module knows for which answerers a question waits, and until when. Several clients and hooks may answer one
+//! question. The question ends at its deadline, or earlier: with the first answer that decides alone, or with the last
+//! missing answer. The caller defines the types of questions and answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,25 +15,25 @@ use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The number of remembered answers: the same answer sent twice is acknowledged twice. Only digests are kept,
+/// The number of remembered answers. An answer that arrives twice is acknowledged twice. Only digests are remembered,
 /// since a summary may have megabytes.
 const REMEMBERED: usize = 256;
 
-/// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
+/// The longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
 
 /// The open questions.
 pub(crate) struct Asks<A> {
     state: Mutex<AskState<A>>,
-    /// The longest time from question to answer, extensions included.
+    /// The longest time from question to answer. It includes the extensions of the deadline.
     max_answer: Duration,
-    /// Whether an answer decides alone, without the other answers.
+    /// Whether this answer decides the question, whatever the other answers are.
     decides: fn(&A) -> bool,
 }
 
-/// Fails for a value that does not answer the question, which then stays open.
+/// Fails if the value does not answer the question. The question then stays open.
 pub(crate) type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
-/// Identifies an answer that is sent again.
+/// Recognizes an answer that is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest(u128);
 
@@ -54,14 +54,14 @@ impl Digest {
     }
 }
 
-/// A party that can answer a question.
+/// A client, hook or extension that can answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answerer {
     /// The client of a connection.
     Client(ConnectionId),
-    /// The hook with this number, in the order of the configuration.
+    /// The hook with this number, counted in the order of the configuration.
     Hook(usize),
-    /// The extension with this number, in the order of the configuration, without a connection that can answer.
+    /// The extension with this number, counted in the order of the configuration. It has no connection that can answer.
     Extension(usize),
 }
 
@@ -79,18 +79,18 @@ impl Answerer {
     }
 }
 
-/// The facts of a question that do not change.
+/// The parts of a question that do not change.
 pub(crate) struct Asking<A> {
     pub(crate) id: EventId,
-    /// The connection whose request asks.
+    /// The connection whose request asks the question.
     pub(crate) asker: ConnectionId,
     /// The session that the question is about.
     pub(crate) session: Arc<str>,
-    /// Cancels the asker.
+    /// Cancels the request that asks.
     pub(crate) cancel: Cancel,
-    /// The answerers that get no more time than the asker has given.
+    /// The answerers that cannot extend the time that the asker gives.
     pub(crate) bound: Vec<Answerer>,
-    /// The answers that count for clients that leave or do not answer in time.
+    /// The answers that count for answerers that leave or do not answer in time.
     pub(crate) instead: Vec<(Answerer, A)>,
     /// The answers that count for clients whose connection ends.
     pub(crate) if_gone: Vec<(Answerer, A)>,
@@ -100,7 +100,7 @@ struct AskState<A> {
     open: HashMap<EventId, OpenQuestion<A>>,
     /// Accepted answers, oldest first.
     answered: VecDeque<(EventId, Answerer, Digest)>,
-    /// The daemon is ending, so clients cannot answer any more.
+    /// Whether the daemon is ending. Clients then cannot answer any more.
     ended: bool,
 }
 
@@ -108,10 +108,10 @@ struct OpenQuestion<A> {
     asked: Instant,
     asker: ConnectionId,
     session: Arc<str>,
-    /// Tells whether the asker was cancelled, before the asker itself notices.
+    /// Says that the request was cancelled, before the request itself notices.
     cancel: Cancel,
     bound: Vec<Answerer>,
-    /// The deadline that the asker has given.
+    /// The deadline by the time that the asker gives.
     given: Instant,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
@@ -122,7 +122,7 @@ struct OpenQuestion<A> {
     settled: oneshot::Sender<QuestionOutcome<A>>,
 }
 
-/// A question that waits for its answers.
+/// A question that waits for answers.
 pub(crate) struct Question<A> {
     id: EventId,
     cancel: Cancel,
@@ -130,16 +130,16 @@ pub(crate) struct Question<A> {
     settled: oneshot::Receiver<QuestionOutcome<A>>,
 }
 
-/// How a question ended.
+/// The end of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum QuestionOutcome<A> {
     Settled {
-        /// In the order in which they arrived.
+        /// The answers, in the order of their arrival.
         answers: Vec<(Answerer, A)>,
         /// The answerers that did not answer in time.
         missing: Vec<Answerer>,
     },
-    /// The asker was cancelled, its connection has ended, or the daemon is ending.
+    /// The request was cancelled, its connection has ended, or the daemon is ending.
     Aborted,
 }
 
@@ -156,8 +156,8 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Records a question to at least one answerer. Call it before sending the question, since an answer may
-    /// arrive at once.
+    /// Records a question to at least one answerer. The caller must send the question after this call, since an answer
+    /// may arrive at once.
     pub(crate) fn ask(
         &self,
         asking: Asking<A>,
@@ -205,7 +205,7 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Waits for the one outcome.
+    /// Waits for the outcome of the question.
     pub(crate) async fn outcome(&self, mut question: Question<A>) -> QuestionOutcome<A> {
         loop {
             let deadline = *question.deadline.borrow_and_update();
@@ -220,7 +220,8 @@ impl<A> Asks<A> {
                     if changed.is_ok() {
                         continue;
                     }
-                    // An answer or the end of the connection has settled the question.
+                    // The sender of the deadline is gone: an answer or the end of the connection has settled the
+                    // question.
                     return question.settled.await.unwrap_or(QuestionOutcome::Aborted);
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {
@@ -238,9 +239,9 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Answers a question. If the same answerer sends an answer with the same `digest` again, it is
-    /// acknowledged again; any other late answer fails with `eventNotPending`. An answer that the question
-    /// does not accept leaves it open.
+    /// Answers a question. If the same answerer sends an answer with the same `digest` again, it is acknowledged again.
+    /// Any other late answer fails with `eventNotPending`. If the question does not accept the answer, the question
+    /// stays open.
     pub(crate) fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
@@ -275,8 +276,8 @@ impl<A> Asks<A> {
         Ok(())
     }
 
-    /// Extends the deadline to `time` from now, up to the limit of the answerer, for an answerer that has not answered. Returns the
-    /// remaining time.
+    /// Moves the deadline to `time` from now, up to the limit of the answerer. The answerer must not have answered.
+    /// Returns the remaining time.
     pub(crate) fn extend(&self, id: &str, by: Answerer, time: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
@@ -302,9 +303,9 @@ impl<A> Asks<A> {
         state.open.values().any(|open| open.waiting.contains(&by))
     }
 
-    /// Takes a client out of the questions that wait for it: questions about a session that it closes, or all if its
-    /// connection ends. It counts as a client without an opinion, unless another answer replaces its answer. Questions
-    /// that its own requests ask end as aborted.
+    /// Removes a client from the questions that wait for it: from the questions about a session that it closes, or from
+    /// all questions if its connection ends. The client then counts as having no opinion, unless an answer is set that
+    /// replaces its answer. A question that a request of this client asks ends as aborted.
     pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
         let by = Answerer::Client(connection);
         let mut state = self.state();
@@ -326,20 +327,20 @@ impl<A> Asks<A> {
                 && let Some(open) = state.open.remove(&id)
                 && !is_own
             {
-                // The receiver is dropped if the asker was cancelled.
+                // If the request was cancelled, nobody receives the outcome.
                 let _gone = open.settle();
             }
         }
     }
 
-    /// Whether a question is open, or one of the last that were answered.
+    /// Whether a question is open, or is one of the last questions that were answered.
     pub(crate) fn knows(&self, id: &str) -> bool {
         let id = EventId::new(id);
         let state = self.state();
         state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
     }
 
-    /// Ends, as aborted, all questions that wait for a client, and those asked later. Hooks may still
+    /// Ends, as aborted, all questions that wait for a client, and all later questions to clients. Hooks may still
     /// answer the other questions.
     pub(crate) fn end(&self) {
         let mut state = self.state();
@@ -355,7 +356,7 @@ impl<A> Asks<A> {
 }
 
 impl<A> OpenQuestion<A> {
-    /// Adds the answer that counts instead of this answerer's, if there is one.
+    /// Adds the answer that counts in place of this answerer's answer, if there is one.
     fn answer_instead(&mut self, by: Answerer, is_gone: bool) -> Option<&A> {
         let lists = [
             Some(&mut self.instead),
@@ -370,7 +371,7 @@ impl<A> OpenQuestion<A> {
         self.answers.last().map(|(_, answer)| answer)
     }
 
-    /// False if the receiver of the outcome is dropped.
+    /// Sends the outcome. False if nobody receives it.
     fn settle(self) -> bool {
         let outcome = QuestionOutcome::Settled {
             answers: self.answers,

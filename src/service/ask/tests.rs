@@ -4,7 +4,7 @@ const MAX: Duration = Duration::from_secs(600);
 const CLIENT: Answerer = Answerer::Client(ConnectionId(1));
 const HOOK: Answerer = Answerer::Hook(0);
 
-/// Answers over 100 decide alone.
+/// Questions for which an answer over 100 decides alone.
 fn asks(max: Duration) -> Asks<u8> {
     Asks::new(max, |answer| *answer > 100)
 }
@@ -45,8 +45,8 @@ fn spelled(answer: &str) -> Digest {
     Digest::of(&answer)
 }
 
-/// 256 remembered answers kept their summaries, 540 MB, until the process ended. Each remembered answer takes the
-/// same memory.
+/// 256 remembered answers once kept their summaries, 540 MB, until the process ended. Now each remembered answer takes
+/// the same memory.
 #[test]
 fn an_answer_is_remembered_by_its_digest() {
     let state = asks(MAX);
@@ -127,7 +127,7 @@ fn at_the_deadline_the_answers_so_far_count() {
     });
 }
 
-/// An answer of any form was accepted, and ended the question.
+/// An answer of any form was once accepted, and ended the question.
 #[test]
 fn an_answer_of_another_form_leaves_the_question_open() {
     run(async {
