@@ -1,5 +1,5 @@
-//! Requests of scope `registry`: they may change the set of open sessions and of session files, or list it. What they
-//! wait for is decided when they arrive.
+//! Requests of scope `registry`: they may change the set of open sessions and of session files, or list it. The arrival
+//! of a request decides which earlier requests it waits for.
 
 use crate::daemon::call::Call;
 use crate::daemon::guard::Place;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::Result;
 
-/// The time that a list waits for earlier appends.
+/// The longest time that a list waits for earlier appends.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 /// A request at its arrival.
@@ -21,7 +21,7 @@ impl<'a> Arrival<'a> {
         Self { call }
     }
 
-    /// The request, for the rest of its work.
+    /// The request. The rest of its work needs it.
     pub(super) fn call(&self) -> &'a Arc<Call> {
         self.call
     }
@@ -31,7 +31,8 @@ impl<'a> Arrival<'a> {
         self.call.place_to_change(session_id)
     }
 
-    /// Waits until earlier changes are in the files: the changes of [`Self::earlier_changes_of_sessions`], and imports.
+    /// Waits until earlier changes are in the files. These are the changes of [`Self::earlier_changes_of_sessions`],
+    /// and imports.
     pub(super) fn earlier_changes(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (queues, by) = (&self.call.daemon.registry.queues, self.call.connection.id);
         let imports = queues.imports_ended(Some(by));
@@ -43,8 +44,8 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// Waits until earlier changes of single sessions are in the files: appends, unless they wait for the lock of
-    /// another process or for a slow opening, and creations, deletions and copies.
+    /// Waits until earlier changes of single sessions are in the files. These are creations, deletions and copies, and
+    /// appends. It does not wait long for appends that wait for the lock of another process or for a slow opening.
     pub(super) fn earlier_changes_of_sessions(
         &self,
     ) -> impl Future<Output = Result<()>> + Send + use<> {

@@ -1,4 +1,5 @@
-//! Requests of scope `immediate`: who asks, and the parts of the daemon that are asked. They have no place in a queue.
+//! Requests of scope `immediate`: the connection that asks, and the parts of the daemon that answer. They have no place
+//! in a queue.
 
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
@@ -32,7 +33,7 @@ impl<'a> Caller<'a> {
         &self.call.cancel
     }
 
-    /// Fails with `sessionNotFound` for a session that is not open for the connection.
+    /// Fails with `sessionNotFound` if the session is not open for the connection.
     pub(super) fn check_open(&self, session_id: Option<&str>) -> Result<()> {
         let queues = &self.call.daemon.registry.queues;
         match session_id {
@@ -43,7 +44,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Notes that the client has introduced itself. If it is an extension, sessions are opened for it after the
+    /// Notes that the client has introduced itself. If the client is an extension, sessions are opened for it after the
     /// response.
     pub(super) fn introduced(&self) {
         if self.call.connection.extension().is_some() {

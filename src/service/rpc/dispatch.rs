@@ -1,7 +1,7 @@
-//! From a frame to its handler (protocol.md §1).
+//! Passes a frame to its handler (protocol.md §1).
 //!
-//! Runs on the reader thread. A request takes its place in the queue of its session on this thread, so that the order
-//! of requests is fixed before a handler waits. A handler runs on this thread until it has to wait, then on the
+//! This code runs on the reader thread. A request takes its place in the queue of its session here, so that the order
+//! of requests is fixed before a handler waits. A handler runs on this thread until it has to wait, and then on the
 //! runtime.
 
 use super::request::{Request, parse};
@@ -19,7 +19,7 @@ use treelined_core::suggest;
 use treelined_files::lock::lock;
 use treelined_wire::RequestId;
 
-/// Methods that work while the client does not read: answers and cancels (protocol.md §1).
+/// The methods that run even while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [
     "answer_event",
     "abort_navigation",
@@ -27,17 +27,17 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
-/// The method that may take rights away, before all others.
+/// The method that may take rights away. It must come before all other methods.
 const INITIALIZE: &str = "initialize";
 
-/// The limits of appends that wait for more input: their number and their bytes.
+/// The limits of the appends that wait for more input: their number and their bytes.
 const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 256 << 10;
-/// The limit of requests that wait; the reader pauses at it.
+/// The most requests that wait. At this number the reader pauses.
 const MAX_OPEN_REQUESTS: usize = 4096;
-/// Longest name of a method that an error repeats, in characters.
+/// The most characters of a method's name that an error repeats.
 const MAX_ECHO: usize = 100;
-/// The interval at which a paused reader checks whether it may continue.
+/// A paused reader checks at this interval whether it can continue.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Passes frames to handlers.
@@ -49,11 +49,11 @@ pub struct Dispatcher {
     held: Mutex<HeldAppends>,
 }
 
-/// The appends that wait for more input, so that they are written together (session-file.md §3).
+/// The appends that wait for more input, so that they can be written together (session-file.md §3).
 #[derive(Default)]
 struct HeldAppends {
     count: usize,
-    /// The bytes of their params.
+    /// The bytes of the params.
     bytes: usize,
 }
 
@@ -72,8 +72,8 @@ impl Dispatcher {
         })
     }
 
-    /// Takes one frame, and answers it exactly once, at once or later. Holds an append back if `more` input is
-    /// available.
+    /// Takes one frame, and answers it exactly once, now or later. If `more` input is available, an append waits for
+    /// it.
     pub fn frame(&self, frame: &[u8], more: bool) {
         match parse(frame) {
             Ok(request) => self.request(request, more),
@@ -91,7 +91,7 @@ impl Dispatcher {
         self.refuse(id.unwrap_or(b"null"), &error);
     }
 
-    /// Answers a frame that the budget has no room for.
+    /// Answers a frame for which the memory of all connections has no room.
     pub fn no_memory(&self, id: Option<&[u8]>) {
         let message = "the daemon has no room for this frame while others use its memory; nothing was done: try again, or send less at once";
         let error = Error::new(Kind::Overloaded, message);
@@ -107,7 +107,7 @@ impl Dispatcher {
         self.refuse(b"null", &error);
     }
 
-    /// Waits until fewer requests wait, or until `unless` holds.
+    /// Waits until fewer requests wait, or until `unless` is true.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
         if self.is_full() {
             self.settle();
@@ -122,7 +122,7 @@ impl Dispatcher {
             || self.open_requests.bytes() > self.daemon.settings.max_frame_bytes
     }
 
-    /// Writes the appends that wait for more input. Call it before the reader thread waits for anything.
+    /// Writes the appends that wait for more input. The reader thread must call this before it waits for anything.
     pub fn settle(&self) {
         let held = std::mem::take(&mut *lock(&self.held));
         if held.count > 0 {
@@ -140,7 +140,7 @@ impl Dispatcher {
     fn request(&self, request: Request<'_>, more: bool) {
         let Request { id, method, params } = request;
         let known = table::find(&method);
-        // An unknown name may contain anything, so the log omits it.
+        // An unknown name may contain anything, so it is not written to the log.
         let logged = known.as_ref().map(|known| (known.name, known.scope.name()));
         let (name, scope) = logged.unwrap_or(("unknown", ""));
         tracing::debug!(method = name, scope, "request");
@@ -150,7 +150,7 @@ impl Dispatcher {
         }
         let raw_id = id.as_ref().map(|(_, raw)| *raw);
         if let Err(error) = self.admit(id.as_ref().map(|(id, _)| id), &method) {
-            // An id in use belongs to another request.
+            // An id in use belongs to another request, so the answer has a null id.
             match (raw_id, error.kind) {
                 (Some(_), Kind::InvalidRequest) => self.refuse(b"null", &error),
                 (Some(raw_id), _) => self.refuse(raw_id, &error),
@@ -182,7 +182,7 @@ impl Dispatcher {
         }
     }
 
-    /// Refuses methods for which the connection has no right. No handler of a method runs before this.
+    /// Refuses a method for which the connection has no right. This check comes before every handler.
     fn permit(&self, method: &Method) -> Result<()> {
         if method.name != INITIALIZE {
             self.connection.calls();
@@ -199,7 +199,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether an append waits for more input: `more` is available, or other appends wait already.
+    /// Whether an append must wait for more input: `more` is available, or other appends wait already.
     fn holds(&self, more: bool) -> bool {
         more || lock(&self.held).count > 0
     }

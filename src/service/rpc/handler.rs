@@ -1,14 +1,16 @@
-//! How handlers run: one function for each way. The scope of a method (the table in [`treelined_wire::methods`]) decides
-//! what its handler gets, and that decides which operations it can do:
+//! How handlers run: one function for each way. The scope of a method (the table in [`treelined_wire::methods`])
+//! decides what its handler gets, and so which operations the handler can do:
 //!
 //! - immediate: a [`Caller`], which has no place in any queue.
-//! - registry: an [`Arrival`], which takes places in the queues; the handler returns the rest of its work.
-//! - session(read): a [`Read`](super::session_read::Read), a session that it cannot change.
-//! - session(append): a [`ChangePlace`](crate::daemon::commit::ChangePlace), which commits once. The handlers of the
-//!   file `append` get only the params, and say which entries are appended.
-//! - session(release): a place that asks before it commits, such as [`Release`](crate::daemon::release::Release).
+//! - registry: an [`Arrival`], which takes places in the queues. The handler returns the rest of its work.
+//! - session(read): a [`Read`](super::session_read::Read), a session that the handler cannot change.
+//! - session(append): a [`ChangePlace`](crate::daemon::commit::ChangePlace), which commits once. The handlers in the
+//!   file `append` get only the params, and return the entries to append.
+//! - session(release): a place for an operation that asks before it commits, such as
+//!   [`Release`](crate::daemon::release::Release).
 //!
-//! [`super::table`] passes each handler to the function of its scope. Its result has the type that its row declares.
+//! [`super::table`] passes each handler to the function of its scope. The result of a handler has the type that its row
+//! in the table declares.
 
 use super::arrival::Arrival;
 use super::caller::Caller;
@@ -43,7 +45,7 @@ impl<R> Answer<R> for Prepared<R> {
     }
 }
 
-/// The rest of the work of a handler, which waits.
+/// The rest of a handler's work, which may wait.
 pub(super) struct Remainder<O>(Pin<Box<dyn Future<Output = Result<O>> + Send>>);
 
 impl<O> Remainder<O> {
@@ -52,7 +54,7 @@ impl<O> Remainder<O> {
     }
 }
 
-/// The outcome of an immediate handler for a result of type `R`: the result, or the rest of its work.
+/// The output of an immediate handler whose result has the type `R`: the result, or the rest of the work.
 pub(super) trait Output<R> {
     fn send(self, responder: Responder);
 }
@@ -110,7 +112,7 @@ fn send<R, O: Output<R>>(output: Result<O>, responder: Responder) {
     }
 }
 
-/// Runs a handler that changes a session: it gets its place in the queue of the session.
+/// Runs a handler that changes a session. The handler gets its place in the queue of the session.
 pub(super) fn change<L, P, R, O, F>(
     params: Option<&str>,
     responder: Responder,
@@ -130,7 +132,7 @@ pub(super) fn change<L, P, R, O, F>(
     }
 }
 
-/// Runs work until it has to wait, then on the runtime, and responds.
+/// Runs work on this thread until it has to wait, and then on the runtime. Responds at the end.
 fn finish<R, O: Answer<R>>(
     responder: Responder,
     work: impl Future<Output = Result<O>> + Send + 'static,
@@ -141,14 +143,14 @@ fn finish<R, O: Answer<R>>(
     });
 }
 
-/// The entries that a request appends as one operation, written together with adjacent appends in the queue.
+/// The entries that a request appends as one operation. Adjacent appends in the queue are written together.
 pub(super) struct NewAppend<R> {
     pub(super) entries: Vec<NewEntry>,
     pub(super) result: fn(AppendOutcome) -> Result<R>,
 }
 
-/// Runs a handler that says which entries are appended. They are written together with adjacent appends in the queue; if
-/// it `holds`, the append waits for more until the queues are settled.
+/// Runs a handler that returns the entries to append. Adjacent appends in the queue are written together. If the append
+/// `holds`, it waits for more appends until the queues are settled.
 pub(super) fn append<P, R>(
     params: Option<&str>,
     responder: Responder,

@@ -1,11 +1,12 @@
 //! JSON-RPC: the method table, and the layers between a frame and the daemon (protocol.md).
 //!
-//! In reading order: [`request`] reads a frame; [`dispatch`] passes it to its handler, which [`table`] finds;
-//! [`handler`] runs it. What a handler gets depends on the scope of its method: a [`caller`], an [`arrival`], a session
-//! to read ([`session_read`]), or a place in its queue. [`methods`] has a file per method group, whose handlers convert
-//! between the types of `wire` and those of the core; [`reply`] is a result and [`response`] sends it.
+//! In reading order: [`request`] reads a frame. [`dispatch`] passes the request to its handler, which [`table`] finds,
+//! and [`handler`] runs it. The scope of a method decides what the handler gets: a [`caller`], an [`arrival`], a
+//! session to read ([`session_read`]), or a place in the queue of a session. [`methods`] has a file for each group of
+//! methods. The handlers there convert between the types of `wire` and the types of the core. [`reply`] is a result,
+//! and [`response`] sends it.
 //!
-//! To add a method: write its row in [`treelined_wire::methods`], and its handler in the file that the row names.
+//! A new method needs a row in [`treelined_wire::methods`], and a handler in the file that the row names.
 
 mod arrival;
 mod caller;

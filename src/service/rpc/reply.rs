@@ -5,10 +5,10 @@ use serde::Serialize;
 use std::marker::PhantomData;
 use treelined_core::error::Result;
 
-/// The most bytes of a response without the elements of its page.
+/// The most bytes of a response that are not elements of its page.
 const ENVELOPE_BYTES: usize = 1024;
 
-/// The limit of a page's elements in bytes, for a client that reads frames of `frame_bytes`.
+/// The limit of the elements of a page, in bytes, for a client that reads frames of `frame_bytes`.
 pub(super) fn page_bytes(frame_bytes: usize) -> usize {
     frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
 }
@@ -42,7 +42,7 @@ impl Reply {
     }
 }
 
-/// The JSON of a result of type `R`, written by a handler, on one line.
+/// The JSON, on one line, of a result of type `R`. The handler has written the JSON.
 pub(super) struct Prepared<R> {
     reply: Reply,
     of: PhantomData<fn() -> R>,

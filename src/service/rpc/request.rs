@@ -1,19 +1,19 @@
-//! The envelope of a request: the members of a frame, and the checks that need no method (protocol.md §1).
+//! The envelope of a request: the members of a frame, and the checks that do not depend on the method (protocol.md §1).
 
 use std::borrow::Cow;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json::{self, Members};
 use treelined_wire::{MAX_COUNT, RequestId};
 
-/// A request as its frame has it.
+/// A request with the members of its frame.
 pub(super) struct Request<'a> {
-    /// The id, raw as sent; `None` for a notification.
+    /// The id, decoded and as the client sent it; `None` for a notification.
     pub id: Option<(RequestId, &'a [u8])>,
     pub method: Cow<'a, str>,
     pub params: Option<&'a str>,
 }
 
-/// Reads the envelope and checks in the same pass that every byte is JSON.
+/// Reads the envelope. Checks in the same pass that every byte is JSON.
 pub(super) fn parse(frame: &[u8]) -> Result<Request<'_>> {
     let not_json = || Error::new(Kind::ParseError, "not JSON");
     let invalid = |why: &'static str| Error::new(Kind::InvalidRequest, why);
@@ -76,8 +76,8 @@ fn request_id(raw: &[u8]) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    // The envelope is read in one pass that stops at a mistake. Text that is not JSON is a parse error even if the
-    // envelope has another mistake before it.
+    // The envelope is read in one pass that stops at the first mistake. Text that is not JSON must be a parse error
+    // even if the envelope has a mistake before.
     #[test]
     fn a_parse_error_is_reported_before_an_invalid_envelope() {
         for bad in [

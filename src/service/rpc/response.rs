@@ -17,14 +17,14 @@ use treelined_core::json;
 /// Results up to this size, in bytes, are copied into their response.
 const SMALL: usize = 64 << 10;
 
-/// The duty to answer a request exactly once. If a handler panics and drops it, it answers `internalError`.
+/// The duty to answer a request exactly once. If a handler panics, this value is dropped and answers `internalError`.
 #[must_use]
 pub(super) struct Responder {
     call: Arc<Call>,
-    /// The id as sent; `None` for a notification.
+    /// The id as the client sent it; `None` for a notification.
     raw_id: Option<Box<[u8]>>,
     is_answered: bool,
-    /// Ends once the response is queued.
+    /// Ends when the response is queued.
     _open_request: OpenRequest,
 }
 
@@ -46,7 +46,7 @@ impl Responder {
         &self.call
     }
 
-    /// Queues the response, if the request has an id, then runs the actions that wait for it.
+    /// Queues the response if the request has an id. Then runs the actions that wait for the response.
     pub(super) fn respond(mut self, result: Result<Reply>) {
         self.send(result);
     }
@@ -57,7 +57,7 @@ impl Responder {
             let connection = &self.call.connection;
             let result = shown(connection.rights(), result);
             let response = response(raw_id, result, connection.longest_message());
-            // The result is on one line already; it may be large, so it is not scanned again.
+            // The result is on one line already. It may be large, so it is not scanned again.
             connection.respond(id, |outbox: &Outbox| match response {
                 Reply::Bytes(response) => outbox.push(response, Class::Keep),
                 Reply::Pieces(pieces) => outbox.push_pieces(pieces),
@@ -67,7 +67,7 @@ impl Responder {
     }
 }
 
-/// The result as a connection with these rights gets it.
+/// The result in the form that a connection with these rights gets.
 fn shown(rights: &Rights, result: Result<Reply>) -> Result<Reply> {
     match result {
         Ok(reply) if rights.redacts() => Ok(Reply::Bytes(rights.shown(reply.into_bytes()))),
@@ -84,11 +84,11 @@ impl Drop for Responder {
     }
 }
 
-/// The requests without a response.
+/// The requests that have no response yet.
 #[derive(Default)]
 pub(super) struct OpenRequests {
     count: AtomicUsize,
-    /// The bytes of their frames.
+    /// The bytes of the params of these requests.
     bytes: AtomicUsize,
     idle: Notify,
 }
@@ -114,7 +114,7 @@ impl OpenRequests {
     }
 }
 
-/// A request without a response, until dropped.
+/// A request that has no response yet. It ends when it is dropped.
 pub(super) struct OpenRequest {
     all: Arc<OpenRequests>,
     bytes: usize,
@@ -141,7 +141,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// The response to a client whose limit is `limit` bytes.
+/// The response for a client that reads at most `limit` bytes.
 fn response(raw_id: &[u8], result: Result<Reply>, limit: usize) -> Reply {
     let response = match result {
         Ok(Reply::Bytes(result)) if result.len() <= SMALL => success(raw_id, &result),
@@ -149,7 +149,7 @@ fn response(raw_id: &[u8], result: Result<Reply>, limit: usize) -> Reply {
         Ok(Reply::Pieces(result)) => around(raw_id, result),
         Err(error) => {
             let error = error_response(raw_id, &error);
-            // The response always has the kind; it has the details only if they fit.
+            // The response always has the kind of the error. It has the details only if they fit.
             Reply::Bytes(match error.len() > limit {
                 true => without_details(&error),
                 false => error,
@@ -182,14 +182,14 @@ fn success(raw_id: &[u8], result: &[u8]) -> Reply {
     Reply::Bytes(response)
 }
 
-/// A response around a result that is too large to copy.
+/// A response with a result that is too large to copy.
 fn around(raw_id: &[u8], mut result: Vec<Vec<u8>>) -> Reply {
     result.insert(0, success_head(raw_id, 0));
     result.push(b"}".to_vec());
     Reply::Pieces(result)
 }
 
-/// The response up to its result, with space for `more` bytes.
+/// The response up to its result. The buffer has space for `more` bytes.
 fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
     const BEFORE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
     const BETWEEN: &[u8] = b",\"result\":";

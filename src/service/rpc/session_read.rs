@@ -1,4 +1,4 @@
-//! Requests of scope `session(read)`: the session that a handler reads, and what it answers.
+//! Requests of scope `session(read)`: the session that a handler reads, and the handler's answer.
 
 use super::handler::Answer;
 use super::reply::{Prepared, Reply};
@@ -20,7 +20,7 @@ use treelined_files::blocking::blocking;
 use treelined_files::session::SessionState;
 use treelined_wire::{OnSession, decode};
 
-/// A session to read, after earlier requests and with the entries of other writers.
+/// A session to read. Earlier requests have run, and the entries of other writers have been read.
 pub(super) struct Read<'a> {
     pub(super) call: &'a Arc<Call>,
     pub(super) open: &'a Arc<OpenSession>,
@@ -37,7 +37,7 @@ impl Deref for Read<'_> {
 }
 
 impl Read<'_> {
-    /// Whether this is a blocking thread, on which a handler may take long.
+    /// Whether this is a blocking thread, so that the handler may take long.
     pub(super) fn may_block(&self) -> bool {
         self.may_block
     }
@@ -54,12 +54,12 @@ impl Read<'_> {
 }
 
 /// The answer of a read of many entries. If the bytes of the file have changed, the tree is read again and the read is
-/// repeated. So an entry that was edited in place does not make the read fail.
+/// repeated. So a read does not fail if an entry was edited in its position.
 pub(super) enum ReadAnswer<O> {
     Ready(O),
-    /// The rest of the work does not need the session; the number is the bytes it reads.
+    /// The rest of the work does not need the session. The number is how many bytes the rest reads.
     Later(u64, Box<dyn FnOnce() -> Result<O> + Send>),
-    /// The handler takes too long for this thread: run it again on a blocking thread.
+    /// The handler would take too long on this thread. It must run again on a blocking thread.
     OnBlockingThread,
 }
 
@@ -69,8 +69,8 @@ impl<O> ReadAnswer<O> {
     }
 }
 
-/// The outcome of a read handler for a result of type `R`: the result if it reads at most one entry, else a
-/// [`ReadAnswer`].
+/// The output of a read handler whose result has the type `R`. A handler that reads at most one entry returns the
+/// result, any other returns a [`ReadAnswer`].
 pub(super) trait ReadOutput<R> {
     /// Whether the read is repeated if the file has been replaced.
     const IS_REPEATED: bool;
@@ -122,7 +122,7 @@ pub(super) fn read<P, R, O>(
     checked_read::<P, R, O, _>(params, responder, handler);
 }
 
-/// Like [`read`], for a handler that checks its params before it needs the session.
+/// Like [`read`], for a handler that checks its params before it gets the session.
 pub(super) fn checked_read<P, R, O, W>(
     params: Option<&str>,
     responder: Responder,

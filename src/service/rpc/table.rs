@@ -1,4 +1,4 @@
-//! Finds the handler of a method by its name, by the table in `wire::methods`.
+//! Finds the handler of a method by the name of the method. The table is in `wire::methods`.
 
 use super::handler;
 use super::methods::{
@@ -18,17 +18,17 @@ pub(super) struct Method {
     pub name: &'static str,
     pub scope: Scope,
     pub right: Right,
-    /// Whether it writes in a group with adjacent appends in the queue.
+    /// Whether adjacent requests of this kind in the queue are written together.
     pub groups: bool,
     begin: fn(Option<&str>, Responder, bool),
 }
 
 impl Method {
-    /// Decodes the params and runs the handler until it has to wait. If it `holds`, an append waits for more until the
-    /// queues are settled.
+    /// Decodes the params, and runs the handler until it has to wait. If the request `holds`, an append waits for more
+    /// appends until the queues are settled.
     pub(super) fn begin(&self, params: Option<&str>, responder: Responder, holds: bool) {
         let begin = || (self.begin)(params, responder, holds);
-        // A handler that panics drops its responder, which answers.
+        // A handler that panics drops its responder, and the responder answers.
         let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(begin));
     }
 }
@@ -46,7 +46,7 @@ macro_rules! find_method {
             run: $file:ident::$handler:ident,
         })+
     })+) => {
-        /// The method of this name.
+        /// The method with this name.
         pub(super) fn find(name: &str) -> Option<Method> {
             Some(match name {
                 $($($name => Method {
@@ -67,7 +67,7 @@ macro_rules! find_method {
     };
 }
 
-/// Whether a method writes in a group with adjacent appends. The methods of the file `append` do.
+/// Whether a method is written together with adjacent appends. This holds for the methods in the file `append`.
 macro_rules! groups {
     (session(append), append) => {
         true
@@ -77,7 +77,8 @@ macro_rules! groups {
     };
 }
 
-/// The function that runs a handler: its scope decides, and where a scope has two ways, its file.
+/// The function that runs a handler. The scope decides which function. If a scope has two functions, the file of the
+/// handler decides.
 macro_rules! begin {
     (session(read), $params:ty, $result:ty, export::$handler:ident) => {
         |params, responder, _| {

@@ -6,10 +6,10 @@ use treelined_core::flow::append::{NewEntry, NewParent};
 use treelined_core::name;
 use treelined_wire as wire;
 
-/// The most bytes of a group.
+/// The most bytes of the name of a group.
 const MAX_GROUP_BYTES: usize = 256;
 
-/// The append of one entry, with its result.
+/// An append of one entry, with its result.
 macro_rules! one_entry {
     ($entry:expr, $result:ident) => {
         NewAppend {
@@ -54,7 +54,7 @@ fn parent(given: &wire::GivenPosition) -> NewParent {
     }
 }
 
-/// Makes them the entries of a background branch, if the client wants that.
+/// Makes the entries part of a background branch, if the client wants that.
 fn born(entries: &mut Vec<NewEntry>, keep_leaf: Option<bool>, group: Option<&str>) -> Result<()> {
     if !keep_leaf.unwrap_or_default() {
         return match group {

@@ -12,17 +12,17 @@ use treelined_files::store::catalogue::Rows;
 use treelined_files::store::family::children_of;
 use treelined_wire as wire;
 
-/// The most sessions of a row.
+/// The most sessions that a row names.
 const MOST: usize = 64;
 
-/// The session whose rows name those that come from its entries.
+/// A session whose rows name the sessions that come from its entries.
 pub(super) struct Origin {
     rows: Box<dyn Fn() -> Result<Rows> + Send + Sync>,
     id: String,
     path: Option<PathBuf>,
 }
 
-/// The sessions of each entry, and of each call.
+/// The sessions that come from each entry, and from each tool call.
 #[derive(Default)]
 pub(super) struct BornSessions {
     by_entry: HashMap<String, Vec<wire::BornSession>>,
@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// The sessions that the list has. May read files.
+    /// The sessions of the list that come from entries of this session. May read files.
     pub(super) fn sessions(&self) -> Result<BornSessions> {
         let rows = (self.rows)()?;
         let mut born = BornSessions::default();
@@ -62,8 +62,8 @@ impl Origin {
     }
 }
 
-/// Adds members to the last row of `out`: the name of the branch that begins with it, and `sessions` if sessions come
-/// from its entry, or from the call that its entry is the result of.
+/// Adds members to the last row of `out`: the name of the branch that begins with the row, and `sessions`. These are
+/// the sessions that come from the row's entry, or from the call that the entry answers.
 pub(super) fn push(
     branch: Option<&str>,
     born: Option<&BornSessions>,

@@ -1,4 +1,4 @@
-//! The text of folded rows of `get_tree`: the names of the branches that were left (protocol.md §6.8).
+//! The text of folded rows of `get_tree`: the names of the branches that the leaf has left (protocol.md §6.8).
 
 use crate::daemon::rows::RowReader;
 use treelined_core::entry::Role;
@@ -7,7 +7,7 @@ use treelined_core::tree::Flags;
 use treelined_core::view::{BranchName, FoldedRow, Outline, Render, Snapshot, Visible};
 use treelined_pages::renderers::Renderers;
 
-/// The sources of the names.
+/// The sources of the names of branches.
 pub(super) struct BranchNames<'a> {
     pub visible: &'a Visible,
     pub outline: &'a Outline,
@@ -30,7 +30,7 @@ impl BranchNames<'_> {
         Ok(folded.preview(&names, self.render))
     }
 
-    /// The name that was given to a branch whose first visible entry is this item.
+    /// The name that a client has given to a branch. Its first visible entry is the item `head`.
     fn given(&self, head: usize) -> Option<&str> {
         let is_shown = |item: usize| {
             let row = self.visible.row_of(item);
@@ -43,7 +43,7 @@ impl BranchNames<'_> {
         items.find_map(|item| self.outline.branch_name(item))
     }
 
-    /// The name that a branch was given, else the first words of a person in it, else the preview of its first entry.
+    /// The given name of a branch, else the first words of a person in the branch, else the preview of its first entry.
     fn name(&self, reader: &mut RowReader<'_>, name: &BranchName) -> Result<String> {
         if let Some(given) = self.given(name.head()) {
             return Ok(given.to_owned());

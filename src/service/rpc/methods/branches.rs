@@ -32,13 +32,13 @@ pub(in crate::rpc) async fn name_branch(
         return Err(Error::invalid_params("name", reason));
     }
     let stored = name.clone();
-    // The first entry, and the former name.
+    // The id of the first entry of the branch, and the former name.
     let found: Arc<Mutex<(String, Option<String>)>> = Arc::default();
     let seen = Arc::clone(&found);
     let plan = move |state: &SessionState| {
         state.check_expected_leaf(&params.expected_leaf_id)?;
         let head = head(state, &params.entry_id)?;
-        // A fork below the named entry does not take the name away.
+        // A fork below the named entry does not change which entry has the name.
         let head = state.tree.named_by(head).unwrap_or(head);
         let former = state.tree.branch_name(head).map(str::to_owned);
         *lock(&seen) = (state.tree.id(head).to_owned(), former);
@@ -77,7 +77,8 @@ pub(in crate::rpc) async fn archive_branch(
     };
     name_navigation(&release, &params, &navigator);
     let mut entry_id = params.entry_id.clone();
-    // Nothing in memory lasts, so its durability does not say whether anything has changed.
+    // A session in memory always has the durability `none`, so its durability does not say whether something has
+    // changed.
     let mut is_new_in_memory = false;
     let find = |state: &SessionState| {
         let head = head(state, &params.entry_id)?;
@@ -177,7 +178,7 @@ pub(in crate::rpc) async fn choose(
 struct Candidates {
     group: String,
     tip_id: String,
-    /// The ends of the others.
+    /// The ends of the other candidates.
     others: Vec<String>,
 }
 
@@ -192,7 +193,7 @@ impl Candidates {
     }
 }
 
-/// The end of the candidate that has an entry, and the others.
+/// The end of the candidate that has this entry, and the other candidates.
 fn candidates(state: &SessionState, entry_id: &str) -> Result<(Node, Candidates)> {
     let tree = &state.tree;
     let node = state.find(entry_id)?;
@@ -218,7 +219,7 @@ fn candidates(state: &SessionState, entry_id: &str) -> Result<(Node, Candidates)
     ))
 }
 
-/// The first entry of the branch of an entry.
+/// The first entry of the branch that has this entry.
 fn head(state: &SessionState, entry_id: &str) -> Result<Node> {
     let node = state.find(entry_id)?;
     state.tree.branch_head(Some(node)).ok_or_else(|| {

@@ -12,9 +12,9 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_wire::methods::Notification;
 use treelined_wire::{self as wire, AskingEvent, CommandFailure, EventReply, notification};
 
-/// How long a command may take unless the caller chooses another time.
+/// How long a command may take if the caller gives no time.
 const RUN_TIMEOUT_MS: u64 = 30_000;
-/// Most bytes of an argument.
+/// The most bytes of an argument.
 const MAX_ARGS_BYTES: usize = 1 << 20;
 
 pub(in crate::rpc) fn register_command(
@@ -61,7 +61,7 @@ pub(in crate::rpc) fn list_commands(
         owner.map(|owner| owner.display_name())
     };
     let commands = caller.daemon().offers.commands();
-    // The commands of a connection go with it.
+    // The commands of a connection end with the connection.
     let offered = commands.list().filter_map(|(name, command)| {
         Some(wire::RegisteredCommand {
             name: name.to_owned(),
@@ -75,7 +75,7 @@ pub(in crate::rpc) fn list_commands(
     })
 }
 
-/// Fails for a connection that has not introduced itself: it has no name, and no way to answer.
+/// Fails if the connection has not introduced itself. It then has no name, and no way to answer.
 fn check_introduced(caller: &Caller<'_>) -> Result<()> {
     match caller.connection().client() {
         Some(_) => Ok(()),
@@ -112,7 +112,7 @@ pub(in crate::rpc) fn run_command(
     }
     let question = NewQuestion {
         asked: vec![owner],
-        // The owner need not have the session open.
+        // The owner of a command need not have the session open.
         session: Arc::default(),
         timeout: Duration::from_millis(timeout_ms.unwrap_or(RUN_TIMEOUT_MS)),
         accepts: Box::new(|reply: &EventReply| match reply {

@@ -73,21 +73,21 @@ pub(in crate::rpc) fn compare_branches(
     }))
 }
 
-/// The most branches that are compared besides two.
+/// The most branches that are compared in addition to two.
 const MAX_MORE: usize = 30;
 
-/// The entries of a part of a path, to be read without the session.
+/// The entries of a part of a path. They are read without the session.
 struct PathEntries {
     ids: Vec<String>,
     times: Vec<Millis>,
     fetches: Vec<Fetch>,
     label: Option<String>,
-    /// The last message.
+    /// The last message of the part.
     last: Option<(Node, FilePlace, Subject)>,
 }
 
 impl PathEntries {
-    /// Fails with `responseTooLarge` if the ids have more than `room` bytes, and takes their bytes from it.
+    /// Subtracts the bytes of the ids from `room`. Fails with `responseTooLarge` if the ids have more bytes than that.
     fn new(read: &Read<'_>, nodes: Vec<Node>, room: &mut usize) -> Result<Self> {
         let tree = &read.tree;
         let ids = nodes.iter().map(|node| tree.id(*node));
@@ -150,7 +150,7 @@ impl PathEntries {
     }
 }
 
-/// The reason of the last note about each entry that has one.
+/// For each entry that has notes, the reason in its last note.
 struct Notes(HashMap<String, String>);
 
 impl Notes {
@@ -173,7 +173,7 @@ impl Notes {
 const MAX_OUTCOME: usize = 300;
 const MAX_PART: usize = 120;
 
-/// One line of these parts.
+/// The line about a branch, made of these parts.
 fn outcome(parts: [Option<String>; 4]) -> String {
     let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
     let parts: Vec<String> = parts.map(|part| cut(&part, MAX_PART)).collect();
@@ -189,7 +189,7 @@ fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// The modified files, by their names.
+/// The number of modified files, and the names of the first ones.
 fn changed(files: &[String]) -> Option<String> {
     const NAMED: usize = 3;
     let names = files.iter().take(NAMED);
@@ -204,12 +204,12 @@ fn changed(files: &[String]) -> Option<String> {
     }
 }
 
-/// The times of entries; those without a readable time are left out.
+/// The times of entries. Entries without a readable time are left out.
 fn times(tree: &Tree, nodes: impl Iterator<Item = Node>) -> Vec<Millis> {
     nodes.filter_map(|node| tree.timestamp(node)).collect()
 }
 
-/// The sums over entries, and the files that they touched.
+/// The sums over entries, and the files that the entries read or changed.
 fn count(
     bodies: &Bodies,
     fetches: &[Fetch],
@@ -279,8 +279,8 @@ pub(in crate::rpc) fn get_stats(
     }))
 }
 
-/// The sums over a whole session: of the entries counted before and of these, the rest. Calls `keep` with sums that the
-/// next request can begin with.
+/// The sums over a whole session: the sums of the entries that were counted before, and of the other entries, which are
+/// counted here. Calls `keep` with sums from which the next request can go on.
 fn count_on(
     mut counted: PrefixStats,
     bodies: &Bodies,
@@ -300,7 +300,8 @@ fn count_on(
     in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
         counted.stats += part;
         counted.count += count;
-        // The parts are always the same, so that the sum of the floating-point costs is the same.
+        // Sums are kept only after whole parts. So the parts are always the same, and the sum of floating-point costs
+        // too.
         if count == CHUNK && counted.fits_budget() {
             keep(&counted);
         }

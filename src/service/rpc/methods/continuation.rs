@@ -13,7 +13,7 @@ use treelined_core::json;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// The longest id that an agent may have given, in bytes.
+/// The longest id of an agent's session, in bytes.
 const MAX_NATIVE_ID: usize = 256;
 
 pub(in crate::rpc) async fn continue_session(
@@ -54,7 +54,7 @@ pub(in crate::rpc) async fn continuation_started(
     })
 }
 
-/// The latest record of a continuation of the session, an object of raw JSON.
+/// The latest record of this continuation, as raw JSON of an object.
 fn continuation(state: &SessionState, id: &str) -> Result<Option<Vec<u8>>> {
     let nodes = (0..state.tree.node_count()).rev();
     let nodes = nodes.filter_map(|number| state.tree.node(number));

@@ -1,4 +1,4 @@
-//! `get_entries` for entries of some types, and for clients that know a number of them (protocol.md §3.8).
+//! `get_entries` for entries of some types, and for clients that say how many entries they know (protocol.md §3.8).
 
 use super::revision;
 use crate::daemon::convert::member::{push_id_member, push_number_member};
@@ -15,12 +15,13 @@ const CUSTOM: [&str; 2] = ["custom", "custom_message"];
 
 /// The entries that a client wants.
 pub(super) struct EntryFilter {
-    /// `None`: all.
+    /// The wanted types; `None` for all.
     types: Option<Vec<String>>,
     custom_type: Option<String>,
 }
 
-/// Fails if the client has another number of entries in front of the page than the file, since others stand among them.
+/// Fails if the client knows another number of entries before the page than the file has. Then other entries are among
+/// them.
 pub(super) fn check_known(
     read: &Read<'_>,
     params: &wire::GetEntriesParams,
@@ -54,7 +55,7 @@ impl EntryFilter {
         Ok((filter.types.is_some() || filter.custom_type.is_some()).then_some(filter))
     }
 
-    /// Whether entries of this kind can be wanted; their bodies decide.
+    /// Whether entries of this kind can be wanted. The body of an entry decides.
     fn may_take(&self, kind: Kind) -> bool {
         let is_kind = |name: &str| match kind {
             Kind::Note => name == "custom",
@@ -65,7 +66,7 @@ impl EntryFilter {
         is_wanted && (self.custom_type.is_none() || CUSTOM.into_iter().any(is_kind))
     }
 
-    /// Whether this entry is wanted, if entries of its kind can be.
+    /// Whether this entry is wanted. Its kind is one that can be.
     fn takes(&self, entry: &[u8]) -> bool {
         let is = |name: &str, wanted: &str| {
             let text = json::get(entry, name).and_then(json::string);
@@ -76,8 +77,8 @@ impl EntryFilter {
             && (self.custom_type.as_ref()).is_none_or(|wanted| is("customType", wanted))
     }
 
-    /// A page of the wanted entries from the node with the number `first` on. Only bodies of the wanted kinds are read,
-    /// without the session.
+    /// A page of the wanted entries from the node with the number `first` on. Reads only bodies of kinds that can be
+    /// wanted, and reads them without the session.
     pub(super) fn page(
         self,
         read: &Read<'_>,

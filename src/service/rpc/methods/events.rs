@@ -1,4 +1,5 @@
-//! `answer_event`: answers to before events, commands and questions to a person (protocol.md §5, §12, §13). Never waits.
+//! `answer_event`: answers to before events, commands and questions to a person (protocol.md §5, §12, §13). It never
+//! waits.
 
 use crate::ask::{self, Answerer, Digest};
 use crate::daemon::received_answer::{ReceivedAnswer, check_stored};
@@ -23,7 +24,7 @@ pub(in crate::rpc) fn answer_event(
     })
 }
 
-/// Answers a question of another connection. Returns the time that is left after an extension.
+/// Answers a question of another connection. Returns the remaining time if the reply extends the time.
 fn answer_peer(caller: &Caller<'_>, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
     let (peers, by) = (&caller.daemon().questions.peers, caller.connection().id);
     match reply {

@@ -98,7 +98,7 @@ fn write_export(
     };
     let call = Arc::clone(read.call);
     let path = params.path.clone();
-    // It writes a file, or may take long: always on a blocking thread.
+    // The work writes a file, or may take long, so it always runs on a blocking thread.
     Ok(ReadAnswer::later(u64::MAX, move || {
         let last = Mutex::new(Instant::now());
         let progress = |done, total| {
@@ -125,7 +125,7 @@ fn write_export(
     }))
 }
 
-/// The options with the values and words that count as secrets, and the salt of the ids of a review.
+/// The options, with the values and words that count as secrets, and with the salt of the ids of a review.
 fn with_secrets(
     read: &Read<'_>,
     params: &ExportSessionParams,
@@ -146,7 +146,7 @@ fn with_secrets(
     options
 }
 
-/// Lists the secrets of an export that is not written yet.
+/// Lists the secrets of an export, without writing the export.
 fn review(read: &Read<'_>, source: ReviewSource) -> ReadAnswer<wire::ExportSessionResult> {
     let call = Arc::clone(read.call);
     ReadAnswer::later(u64::MAX, move || {
@@ -177,7 +177,8 @@ fn review(read: &Read<'_>, source: ReviewSource) -> ReadAnswer<wire::ExportSessi
     })
 }
 
-/// Fails if an export to this path would replace a session: an open one, or one of the session directory.
+/// Fails if an export to this path would replace a session file: the file of an open session, or one in the session
+/// directory.
 fn refuse_session_file(read: &Read<'_>, path: &Path) -> Result<()> {
     let daemon = &read.call.daemon;
     let identity = |path: &Path| Some(Location::of_path(path).ok()?.status().ok()?.identity);
@@ -231,7 +232,7 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
     })
 }
 
-/// Whether progress is due: it was not reported just before.
+/// Whether progress is due, since the last report is long enough ago.
 fn is_due(last: &Mutex<Instant>) -> bool {
     let mut last = lock(last);
     let is_due = last.elapsed() >= PROGRESS_PAUSE;

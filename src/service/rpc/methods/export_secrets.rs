@@ -10,7 +10,8 @@ use treelined_wire::{self as wire, ExportSessionParams};
 /// The most ids in each of `keep` and `replace`.
 const MAX_IDS: usize = 1000;
 
-/// The secrets that a client knows. Those of the daemon get the same salt, so that text is searched once for both.
+/// The secrets that a client knows. The secrets that the daemon knows get the same salt, so that text is searched once
+/// for both.
 pub(super) fn known_values(values: Option<&wire::SecretValues>) -> Result<KnownValues> {
     let Some(values) = values else {
         return Ok(KnownValues::new(b"of the daemon"));
@@ -48,7 +49,7 @@ fn value_hash(value: &wire::SecretValue) -> Option<ValueHash> {
     })
 }
 
-/// Fails if there is nothing to review, or a word is not one.
+/// Fails if the export has nothing to review, or if a given word is not a word.
 pub(super) fn check_review(params: &ExportSessionParams, is_jsonl: bool) -> Result<()> {
     if params.review == Some(true) && (is_jsonl || params.redact == Some(false)) {
         let reason = "this export replaces nothing: take another format, and leave `redact` out";

@@ -33,7 +33,7 @@ pub(in crate::rpc) fn get_fork_messages(
     Ok(ReadAnswer::later(size, move || {
         let mut reader = bodies.reader();
         let mut messages = Vec::new();
-        // Collects no more than fits into a response.
+        // Collects at most as many messages as fit into a response.
         let mut left = limit;
         for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
             let text = draft(&reader.entry(fetch)?).text;
@@ -68,7 +68,7 @@ pub(in crate::rpc) async fn fork_session(
 ) -> Result<wire::ForkSessionResult> {
     let scope = params.scope.unwrap_or_default();
     check_scope(&params, scope)?;
-    // A copy of the whole tree keeps the leaf of the source and its unanswered calls.
+    // A fork of the whole tree keeps the leaf of the source and its calls without results.
     let is_whole = scope == wire::ForkScope::Tree;
     let options = ForkOptions {
         is_whole,
@@ -88,7 +88,7 @@ pub(in crate::rpc) async fn fork_session(
     options.run(place).await
 }
 
-/// −32602 for a member that applies only to a branch.
+/// Fails with −32602 if a param applies only to a fork of one branch.
 fn check_scope(params: &wire::ForkSessionParams, scope: wire::ForkScope) -> Result<()> {
     if scope == wire::ForkScope::Branch {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
+//! The connection itself: `initialize`, `shutdown`, `rpc.discover`, and cancelling (protocol.md §1, §2, §5).
 
 use crate::access::{Access, Rights};
 use crate::ask::MAX_ANSWER;
@@ -23,7 +23,7 @@ pub(in crate::rpc) fn initialize(
     let own_limit = daemon.settings.max_frame_bytes as u64;
     let lowered = lowered(caller, params.access.as_ref())?;
     let rights = lowered.as_ref().unwrap_or(connection.rights());
-    // A limited client answers no questions, and a secret may be cut into two parts of a summary.
+    // A limited client answers no questions. It gets no pieces of summaries, since a piece could have half of a secret.
     let client = Client {
         name: params.client_info.map(|info| info.name),
         cwd: params.cwd,
@@ -81,7 +81,7 @@ pub(in crate::rpc) fn initialize(
     })
 }
 
-/// The rights that are left if the client wants fewer.
+/// The rights that are left if the client asks for fewer.
 fn lowered(
     caller: &Caller<'_>,
     wanted: Option<&wire::AccessParams>,
@@ -121,7 +121,7 @@ pub(in crate::rpc) fn shutdown(
     caller: &Caller<'_>,
     _: wire::ShutdownParams,
 ) -> Result<wire::ShutdownResult> {
-    // The reader still handles the frames it has already read.
+    // The reader still handles the frames that it has already read.
     caller.connection().end();
     Ok(wire::ShutdownResult {})
 }
@@ -157,7 +157,7 @@ pub(in crate::rpc) fn cancel_request(
     caller: &Caller<'_>,
     params: wire::CancelRequestParams,
 ) -> Result<wire::CancelRequestResult> {
-    // An unknown id is ignored: the response may be on its way.
+    // An unknown id is ignored, since the response may be on its way.
     caller.connection().cancel(&params.request_id);
     Ok(wire::CancelRequestResult {})
 }

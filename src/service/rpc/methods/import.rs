@@ -73,10 +73,10 @@ struct ReportedBytes {
 }
 
 impl ReportedBytes {
-    /// Counts bytes. Returns the bytes read and their total, unless they were reported just before.
+    /// Counts bytes. Returns the bytes that are read and their total, unless the last report is too recent.
     fn add(&mut self, read: u64, more: u64) -> Option<(u64, u64)> {
         self.total += more;
-        // A compressed file has more bytes than its size on disk.
+        // A compressed file gives more bytes than its size on disk, so the number is limited to the total.
         self.read = (self.read + read).min(self.total);
         if self
             .last
@@ -110,7 +110,7 @@ pub(in crate::rpc) fn import_report(
     }))
 }
 
-/// The report in the leaf record of an import; `None` for any other leaf record.
+/// The report of an import, in the leaf record of the import. `None` for any other leaf record.
 fn import_record(line: &[u8]) -> Option<wire::ImportRecord> {
     let text = |path: &[&str]| Some(json::string(json::get_path(line, path)?)?.into_owned());
     if text(&["data", "cause"])? != "import" {

@@ -98,7 +98,7 @@ fn trash_page(
     })
 }
 
-/// The number of entries that only this file in the trash has.
+/// The number of entries that are only in this file of the trash.
 fn lost_in(path: &Path) -> Option<u64> {
     let at = Location::of_path(path).ok()?;
     Some(upstream::lost(&at)).filter(|lost| *lost > 0)
@@ -115,7 +115,7 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     Ok(last + 1)
 }
 
-/// A `ListSessionsResult`. A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
+/// A `ListSessionsResult`. The page ends at `limit` rows, or before a row that does not fit into `fits` bytes.
 fn page(
     rows: &[Arc<CatalogueRow>],
     params: &wire::ListSessionsParams,
@@ -143,7 +143,7 @@ fn page(
     Ok(made)
 }
 
-/// A `ListSessionsResult` made of cached rows: as many as fit, at least one. `more` rows follow them.
+/// A `ListSessionsResult` of as many cached rows as fit, but at least one. `more` says whether rows follow them.
 fn result(
     rows: &[Arc<CatalogueRow>],
     more: bool,
@@ -152,7 +152,7 @@ fn result(
 ) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
     let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
-    // The envelope needs space too.
+    // The rest of the object needs space too.
     let mut out = Vec::with_capacity(bytes.min(fits) + 1024);
     out.extend_from_slice(b"{\"sessions\":[");
     let mut last = None;
@@ -185,7 +185,7 @@ fn result(
     Ok(out)
 }
 
-/// The rows that the params select, and the number of archived ones that are left out.
+/// The rows that the params select, and the number of archived rows that they leave out.
 fn filtered(
     rows: &[Arc<CatalogueRow>],
     params: &wire::ListSessionsParams,
@@ -203,7 +203,7 @@ fn filtered(
     (kept, left_out)
 }
 
-/// Sorts rows; they are ordered by last activity, and equal rows keep that order.
+/// Sorts rows. The rows come sorted by last activity, and rows that are equal keep that order.
 fn ordered(mut rows: Vec<Arc<CatalogueRow>>, sort: wire::SessionSort) -> Vec<Arc<CatalogueRow>> {
     match sort {
         wire::SessionSort::Recent => {}
@@ -223,7 +223,7 @@ fn ordered(mut rows: Vec<Arc<CatalogueRow>>, sort: wire::SessionSort) -> Vec<Arc
 fn threaded(rows: Vec<Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
     let mut families = Families::of(&rows);
     let mut newest: Vec<Millis> = rows.iter().map(|row| row.listing.modified).collect();
-    // Forks come before their source.
+    // In reverse order, each fork comes before its source.
     for index in families.in_order().into_iter().rev() {
         let own = newest.get(index).copied();
         let parent = families.parents.get(index).copied().flatten();
@@ -236,12 +236,12 @@ fn threaded(rows: Vec<Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
     order.filter_map(|index| rows.get(index).cloned()).collect()
 }
 
-/// The session of which a row is a fork, as its header says.
+/// The source of a fork, as the header of the row names it.
 fn source_of(row: &CatalogueRow) -> Option<&str> {
     row.listing.header.as_ref()?.parent_session.as_deref()
 }
 
-/// The source and the forks of each row, by index.
+/// For each row, its source and its forks, by index.
 struct Families {
     parents: Vec<Option<usize>>,
     children: HashMap<usize, Vec<usize>>,
@@ -251,7 +251,7 @@ struct Families {
 impl Families {
     fn of(rows: &[Arc<CatalogueRow>]) -> Self {
         let mut by_name: HashMap<Cow<'_, str>, usize> = HashMap::new();
-        // Most lists have few forks, or none.
+        // Most lists have no forks, so the table is made only if there are some.
         let has_forks = rows.iter().any(|row| source_of(row).is_some());
         for (index, row) in rows.iter().enumerate().filter(|_| has_forks) {
             by_name.insert(row.listing.path.to_string_lossy(), index);
@@ -262,7 +262,7 @@ impl Families {
         }
         let parent = |(index, row): (usize, &Arc<CatalogueRow>)| {
             let named = source_of(row)?;
-            // A path may be relative to the folder of the fork.
+            // The header may have a path that is relative to the folder of the fork.
             let beside = || row.listing.path.with_file_name(named).display().to_string();
             let parent = by_name.get(named).or_else(|| by_name.get(&*beside()));
             parent.copied().filter(|parent| *parent != index)
@@ -282,7 +282,7 @@ impl Families {
         families
     }
 
-    /// Forks whose parents form a cycle have no root: the first of each cycle becomes one.
+    /// If forks form a cycle, none of them is a root. The first fork of each cycle then becomes a root.
     fn cut_circles(&mut self) {
         let mut seen = vec![false; self.parents.len()];
         let see = |seen: &mut Vec<bool>, found: Vec<usize>| {
@@ -313,7 +313,7 @@ impl Families {
         }
     }
 
-    /// Each row before its forks.
+    /// All rows in an order in which each row comes before its forks.
     fn in_order(&self) -> Vec<usize> {
         self.below(self.roots.clone())
     }
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(list["sessions"][0]["queued"], true);
         assert_eq!(list["team"], json!([{ "sessionId": "t", "openOn": [] }]));
         assert_eq!(list["teamCount"], 1);
-        // A row that the params leave out has a file all the same.
+        // A session whose row the params leave out still has a file here, so it is not a session of the team alone.
         let list = read(&rows(), json!({ "named": true }), &log);
         assert_eq!(
             (&list["sessions"], &list["teamCount"]),
@@ -446,8 +446,8 @@ mod tests {
         assert!(list.get("team").is_none());
     }
 
-    /// A thousand rows of 100 kB were answered with `responseTooLarge`. A page ends before the row that
-    /// does not fit, and a row that fits no page is shortened.
+    /// A thousand rows of 100 kB were once answered with `responseTooLarge`. A page must end before a row that does not
+    /// fit, and a row that fits no page must be shortened.
     #[test]
     fn a_page_ends_before_the_row_that_does_not_fit_and_no_row_is_too_large() {
         let name = "n\n".repeat(2_000);
@@ -458,7 +458,7 @@ mod tests {
         ];
         let read = |rows: &[Arc<CatalogueRow>], fits: usize| -> serde_json::Value {
             let bytes = result(rows, false, &LogMembers::default(), fits).unwrap();
-            // The envelope is outside the limit.
+            // The object around the rows does not count for the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
             serde_json::from_slice(&bytes).unwrap()
         };

@@ -101,7 +101,7 @@ pub(in crate::rpc) fn get_navigation_log(
         known.map(|node| read.tree.id(node).to_owned())
     };
     let moves = read.tree.moves().log().iter().rev().take(limit);
-    // The position that a leaf record names, even if the entry there comes later in the file.
+    // A leaf record names a position. That position counts even if its entry comes later in the file.
     let to = |made: &Move| match read.tree.kind(made.at) {
         Kind::LeafRecord => read.tree.parent(made.at).into(),
         _ => made.to,
@@ -117,7 +117,7 @@ pub(in crate::rpc) fn get_navigation_log(
     })
 }
 
-/// The result of a move. If the leaf stays, the old and the new leaf are the same.
+/// The result of a move. If the leaf stays, the old leaf and the new leaf are equal.
 struct MoveOutcome {
     old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,
@@ -125,7 +125,7 @@ struct MoveOutcome {
     durability: Durability,
 }
 
-/// Moves the leaf to the result of `find`, with a record or a summary; announces it if the leaf moved.
+/// Moves the leaf to the result of `find`, with a record or a summary. Announces the move if the leaf has moved.
 async fn go(
     place: ChangePlace,
     expected: ExpectedLeaf,

@@ -142,7 +142,7 @@ pub(super) fn navigator(
     }
 }
 
-/// From this point the navigation can be aborted by its id.
+/// Lets an abort name the navigation from now on.
 pub(super) fn name_navigation(release: &Release, params: &impl Mutation, navigator: &Navigator) {
     release.call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),
@@ -175,8 +175,8 @@ async fn navigate(
     Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
 
-/// The result of a navigation. If it was aborted while it waited in the queue, it ends as aborted too. Any other error
-/// is passed on.
+/// The result of a navigation. If it was aborted while it waited in the queue, it also ends as aborted. Any other error
+/// is returned.
 pub(super) async fn or_aborted(
     registry: &Registry,
     by: ConnectionId,
@@ -192,7 +192,7 @@ pub(super) async fn or_aborted(
     Ok(aborted(&guard.leaf_id().map(EntryId::new)))
 }
 
-/// Never waits (protocol.md §1): aborts the navigation that runs, or those that wait.
+/// Aborts the navigation that runs, or the navigations that wait. Never waits itself (protocol.md §1).
 pub(in crate::rpc) fn abort_navigation(
     caller: &Caller<'_>,
     params: wire::AbortNavigationParams,
@@ -211,7 +211,7 @@ pub(in crate::rpc) fn abort_navigation(
                 connection.asked_navigations(&open.id, is_own, is_meant)
             });
             let waiting: Vec<Cancel> = waiting.collect();
-            // Aborts all of them; `any` would stop at the first.
+            // `count` aborts all navigations; `any` would stop after the first.
             waiting.iter().filter(|abort| abort.cancel()).count() > 0
         }
     };

@@ -1,4 +1,4 @@
-//! Questions of a request to other connections: sends them and waits for the answer.
+//! Questions of a request to other connections: sends a question and waits for its answer.
 
 use crate::ask::{Accepts, Asking, MAX_ANSWER};
 use crate::daemon::connection::Connection;
@@ -31,7 +31,7 @@ pub(super) struct Asked {
 pub(super) struct NewQuestion {
     /// The connections to ask.
     pub(super) asked: Vec<Arc<Connection>>,
-    /// The session that it is about; empty for none.
+    /// The session that the question is about; empty for none.
     pub(super) session: Arc<str>,
     /// How long to wait, at most [`MAX_ANSWER`].
     pub(super) timeout: Duration,
@@ -39,7 +39,7 @@ pub(super) struct NewQuestion {
 }
 
 impl NewQuestion {
-    /// Sends the question with the id and the time in milliseconds that it gets.
+    /// Sends the question. `notification` gets the question's id, and its time in milliseconds.
     pub(super) fn send<N: Notification>(
         self,
         caller: &Caller<'_>,
@@ -72,9 +72,9 @@ impl NewQuestion {
             &notification(event_id.as_str().to_owned(), timeout_ms),
         );
         for connection in &asked {
-            // The answer arrives through a reader that may be paused.
+            // The answer arrives through a reader, and the reader may be paused.
             connection.outbox.wake();
-            // It may have left before the question was recorded.
+            // The connection may have left the session or ended before the question was recorded.
             let is_about_one = !session.is_empty();
             if connection.is_ending()
                 || is_about_one && !daemon.registry.queues.is_open_for(connection.id, &session)
@@ -94,15 +94,15 @@ impl NewQuestion {
 }
 
 impl SentQuestion {
-    /// Waits for the outcome.
+    /// Waits for the outcome of the question.
     pub(super) async fn outcome(self) -> (PeerOutcome, Asked) {
         let outcome = self.questions.peers.outcome(self.question).await;
         (outcome, self.asked)
     }
 }
 
-/// The connections besides the caller's that `is_meant` accepts; of those, the ones that have the session open if one is
-/// named.
+/// The other connections that `is_meant` accepts, without the caller's own. If a session is named, only those that have
+/// the session open.
 pub(super) fn others(
     caller: &Caller<'_>,
     session_id: Option<&str>,
@@ -125,8 +125,8 @@ pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notificatio
     }
 }
 
-/// Whether a connection takes notifications of this name now: it may have opted out of them, or not read what it was
-/// sent.
+/// Whether a connection takes notifications of this name now. It may have opted out of them, or may not read what it
+/// gets.
 pub(super) fn takes(connection: &Connection, method: &str) -> bool {
     connection.wants(method) && !connection.is_ending() && !connection.outbox.is_over_limit()
 }

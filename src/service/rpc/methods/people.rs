@@ -77,14 +77,14 @@ fn nobody() -> Error {
     Error::new(Kind::NoUser, message)
 }
 
-/// A question that is over.
+/// A question that has ended.
 struct Resolved {
     asked: Asked,
     session_id: Option<String>,
 }
 
 impl Resolved {
-    /// The result of the request. Those who were asked and have not answered learn of the outcome.
+    /// The result of the request. Connections that were asked and have not answered are notified of the outcome.
     fn result(self, outcome: PeerOutcome) -> Result<wire::AskUserResult> {
         let dismissed = |reason| wire::AskUserResult {
             dismissed: Some(true),

@@ -1,4 +1,5 @@
-//! `cherry_pick` (semantics.md §5) and `keep_branch` (protocol.md §3.23). [`treelined_core::flow::pick`] decides which entries may be copied, and how.
+//! `cherry_pick` (semantics.md §5) and `keep_branch` (protocol.md §3.23). [`treelined_core::flow::pick`] decides which
+//! entries can be copied, and how.
 
 use crate::daemon::commit::ChangePlace;
 use crate::daemon::other_session::OtherSession;
@@ -47,7 +48,7 @@ pub(in crate::rpc) async fn cherry_pick(
         let picked = picked.collect::<Result<Vec<_>>>()?;
         let from_session = other.as_ref().map(|other| other.id.as_str());
         let planned = pick::plan(&state.tree, &*source, &picked, from_session)?;
-        // A repetition has already moved the leaf.
+        // A repeated request has moved the leaf the first time, so the expected leaf is not checked.
         if !planned.lines.is_empty() {
             state.check_expected_leaf(&expected)?;
         }
@@ -62,10 +63,10 @@ pub(in crate::rpc) async fn cherry_pick(
     })
 }
 
-/// The copies of a branch's messages that an earlier call has kept.
+/// The copies of a branch's messages that the path to the leaf has already.
 #[derive(Default)]
 struct KeptBefore {
-    /// For each message, in the order of the branch, its copy on the path to the leaf.
+    /// For each message of the branch, in order, its copy on the path to the leaf, if there is one.
     copies: Vec<Option<String>>,
     leaf: Option<String>,
 }
@@ -121,8 +122,8 @@ pub(in crate::rpc) async fn keep_branch(
     })
 }
 
-/// For each message of a branch its copy on the path to the leaf, or the message itself if the path has it. Reads the messages
-/// of the path down from the fork.
+/// For each message of a branch, its copy on the path to the leaf, or the message itself if the path has it. Reads the
+/// messages of the path below the fork.
 fn kept(state: &SessionState, messages: &[Node]) -> Result<Vec<Option<String>>> {
     let tree = &state.tree;
     let fork = tree.common_ancestor(messages.first().copied(), tree.leaf());

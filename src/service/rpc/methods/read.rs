@@ -1,7 +1,7 @@
 //! Reading a session: leaf, entries, paths, labels, context, branches (protocol.md §3).
 //!
-//! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
-//! many.
+//! The session's guard is held while the entries are chosen. Bodies are read without the guard, and on a blocking
+//! thread if there are many.
 
 use super::entries::{EntryFilter, check_known};
 use crate::daemon::convert::diagnostics;
@@ -28,7 +28,7 @@ use treelined_files::session::SessionState;
 use treelined_pages::renderers::Renderers;
 use treelined_wire as wire;
 
-/// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
+/// The least bytes of a row of `list_branches` without its id: the names of the members.
 const BRANCH_BYTES: usize = 100;
 
 pub(in crate::rpc) fn get_leaf(
@@ -102,7 +102,7 @@ pub(in crate::rpc) fn get_path(
     Ok(ReadAnswer::later(size, write))
 }
 
-/// The nodes of a path below the entry `since`; all of them without one.
+/// The nodes of a path below the entry `since`. Without `since`, the whole path.
 pub(super) fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Result<Vec<Node>> {
     let Some(since) = since else {
         return Ok(path);
@@ -119,7 +119,7 @@ pub(super) fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Re
 /// body is read for a response that cannot be sent.
 fn check_fits(state: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
     let bodies = state.bodies();
-    // An entry that is edited for the response may become shorter.
+    // An entry that is edited for the response may become shorter, so only half of its size counts.
     let least = |node: &Node| {
         let size = u64::from(state.tree.place(*node).len);
         match bodies.is_verbatim(&state.tree, *node) {
@@ -218,16 +218,16 @@ struct Page {
     ids: Vec<String>,
     bodies: Bodies,
     fetches: Vec<Fetch>,
-    /// Bytes of the entries in the file.
+    /// The bytes of the entries in the file.
     size: u64,
     max_bytes: usize,
-    /// Whether entries follow.
+    /// Whether more entries follow the page.
     has_more: bool,
 }
 
 impl Page {
-    /// At least one entry if there are any. The page is limited by stored bytes, since the written form can only be
-    /// larger.
+    /// A page of entries, with at least one entry if there are any. Stored bytes limit the page, since the written
+    /// entries can only be larger.
     fn of(
         read: &Read<'_>,
         entries: impl Iterator<Item = Node>,
@@ -259,7 +259,7 @@ impl Page {
         })
     }
 
-    /// Writes the member `entries`; returns the last id if more follow.
+    /// Writes the member `entries`. Returns the id of the last written entry if more entries follow.
     fn push(&self, out: &mut Vec<u8>) -> Result<Option<String>> {
         out.extend_from_slice(b"\"entries\":");
         let written = push_entries(out, &self.bodies, &self.fetches, self.max_bytes)?;
@@ -275,7 +275,7 @@ fn push_next(out: &mut Vec<u8>, next: Option<&str>) {
     }
 }
 
-/// Writes an array of entries until it has `max_bytes`, at least one entry; returns their number.
+/// Writes an array of entries that ends at `max_bytes`, but has at least one entry. Returns the number of entries.
 fn push_entries(
     out: &mut Vec<u8>,
     bodies: &Bodies,
@@ -331,7 +331,7 @@ pub(in crate::rpc) fn get_context(
     Ok(ReadAnswer::later(size, build))
 }
 
-/// The entries that the context is made of, as stored (`format:"entries"`).
+/// The entries from which the context is made, as they are stored (`format:"entries"`).
 fn context_entries(
     read: &Read<'_>,
     path: &[PathStep],
@@ -359,10 +359,10 @@ fn context_entries(
     Ok(ReadAnswer::later(size, write))
 }
 
-/// The entries that a context may need; they are read without the session's guard.
+/// The entries that a context may need. They are read without the session's guard.
 pub(super) struct ContextEntries {
     bodies: Bodies,
-    /// Ascending by node.
+    /// Sorted by node, ascending.
     fetches: Vec<Fetch>,
 }
 
@@ -377,13 +377,13 @@ impl ContextEntries {
         })
     }
 
-    /// The stored bytes.
+    /// The stored bytes of all entries.
     fn size(&self) -> u64 {
         let sizes = self.fetches.iter().map(|fetch| fetch.place.len);
         sizes.map(u64::from).sum()
     }
 
-    /// The entry as clients receive it.
+    /// The entry as clients get it.
     pub(super) fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
         match at.ok().and_then(|at| self.fetches.get(at)) {
@@ -395,7 +395,7 @@ impl ContextEntries {
 
 fn context_json(context: Context) -> Vec<u8> {
     let mut out = b"{\"messages\":".to_vec();
-    // Each message is dropped as soon as it is written.
+    // Writing drops each message at once, so that the memory is free early.
     push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
@@ -440,7 +440,7 @@ pub(in crate::rpc) fn list_branches(
         .into_iter()
         .map(|row| BranchRow::new(tree, row, &archived))
         .collect();
-    // As in the tree, the row of a tip that is a tool result shows its call.
+    // If a tip is a tool result, its row shows the call, as in the tree.
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| {
         let scope = Scope {
@@ -451,7 +451,7 @@ pub(in crate::rpc) fn list_branches(
     });
     let renderers = read.call.daemon.offers.renderers();
     let cwd = read.cwd().to_owned();
-    // The entries of each tip are read without the session.
+    // The entries of the tips are read without the session.
     Ok(ReadAnswer::later(0, move || {
         let items = outline
             .iter()
@@ -470,7 +470,7 @@ pub(in crate::rpc) fn list_branches(
     }))
 }
 
-/// Fails if the rows exceed the client's limit. Their least size is known before the first is made.
+/// Fails if the rows exceed the client's limit. The least size of all rows is known before the first row is made.
 fn check_branches_fit(tree: &Tree, found: &[Branch], limit: usize) -> Result<()> {
     let least = found
         .iter()
@@ -492,7 +492,7 @@ struct BranchRow {
     tip: Node,
     place: FilePlace,
     subject: Subject,
-    /// The user messages after the fork; none if the branch has a name or a label.
+    /// The user messages after the fork. Empty if the branch has a name or a label.
     prompts: Vec<(Node, FilePlace, Subject)>,
 }
 
@@ -540,7 +540,7 @@ impl BranchRow {
         self.subject.role == Role::ToolResult
     }
 
-    /// The row of a tip, which is item `at`.
+    /// The row of a tip. `at` is the item of the tip.
     fn with_preview(
         self,
         reader: &mut RowReader<'_>,
@@ -580,7 +580,7 @@ impl BranchRow {
     }
 }
 
-/// The first message of a person among these; `None` if tools wrote them all.
+/// The first message of a person among these messages; `None` if tools wrote all of them.
 fn first_prompt(
     reader: &mut RowReader<'_>,
     prompts: &[(Node, FilePlace, Subject)],

@@ -17,11 +17,11 @@ use treelined_wire as wire;
 
 /// The most ids of one request.
 const MOST_IDS: usize = 10_000;
-/// The most ids of a request that is prepared on the thread that reads requests.
+/// The most ids of a request that is prepared on the reader thread.
 const INLINE_IDS: usize = 64;
-/// The least `maxBytes`.
+/// The smallest `maxBytes` that is allowed.
 const LEAST_BYTES: u64 = 4096;
-/// The entries that one thread renders at a time. A page ends within these, so it must not be many.
+/// The number of entries that one thread renders at a time. A page may end within them, so the number is small.
 const CHUNK: usize = 32;
 
 pub(in crate::rpc) fn render_entries(
@@ -29,7 +29,7 @@ pub(in crate::rpc) fn render_entries(
     params: &wire::RenderEntriesParams,
 ) -> Result<ReadAnswer<Prepared<wire::RenderEntriesResult>>> {
     let max_bytes = checked(read, params)?;
-    // The path is marked in a table of all nodes.
+    // A table of all nodes is made for the path, so a large tree is long too.
     let is_long = params.entry_ids.len() > INLINE_IDS || read.tree.node_count() > INLINE_ENTRIES;
     if is_long && !read.may_block() {
         return Ok(ReadAnswer::OnBlockingThread);
@@ -73,13 +73,13 @@ pub(in crate::rpc) fn render_entries(
     }))
 }
 
-/// Checks the limits of the params, and returns the limit of the entries in bytes.
+/// Checks the params, and returns the limit of the entries in bytes.
 fn checked(read: &Read<'_>, params: &wire::RenderEntriesParams) -> Result<usize> {
     if params.entry_ids.len() > MOST_IDS {
         let reason = format!("has more than {MOST_IDS} ids: ask for the rest in another request");
         return Err(Error::invalid_params("entryIds", reason));
     }
-    // The ids that are missing are in the answer too.
+    // The ids of missing entries are in the answer too.
     let ids = params.entry_ids.iter().map(|id| id.len() + 8);
     let fits = page_bytes(read.frame_bytes()).saturating_sub(ids.sum());
     match params.max_bytes {
@@ -92,7 +92,7 @@ fn checked(read: &Read<'_>, params: &wire::RenderEntriesParams) -> Result<usize>
     }
 }
 
-/// The node of a position that the client gives; the leaf if it gives none.
+/// The node of the position that the client gives. Without one, the leaf.
 pub(super) fn position(read: &Read<'_>, given: &wire::GivenPosition) -> Result<Option<Node>> {
     match given {
         wire::GivenPosition::Leaf => Ok(read.leaf()),
@@ -101,25 +101,26 @@ pub(super) fn position(read: &Read<'_>, given: &wire::GivenPosition) -> Result<O
     }
 }
 
-/// The entries of a request, to be rendered without the session.
+/// The entries of a request. They are rendered without the session.
 struct AskedEntries {
     bodies: Bodies,
-    /// With the index of each in the params.
+    /// Each entry with its index in the params.
     asked: Vec<(usize, RenderPlan)>,
     parts: ResultParts,
     renderers: Arc<Renderers>,
     max_bytes: usize,
 }
 
-/// Rendered entries, with the index of each in the params.
+/// Rendered entries, each with its index in the params.
 struct RenderedChunk {
     entries: Vec<(usize, Vec<u8>)>,
-    /// The index of the first entry of the chunk that was not rendered, since the entries before it fill a page.
+    /// The index of the first entry of the chunk that was not rendered, if the entries before it fill a page.
     rest: Option<usize>,
 }
 
 impl AskedEntries {
-    /// Writes entries until they have `max_bytes`, at least one; returns the index of the first one left out.
+    /// Writes entries until they have `max_bytes`, but at least one. Returns the index of the first entry that is left
+    /// out.
     fn push(&self, out: &mut Vec<u8>) -> Result<Option<usize>> {
         let start = out.len();
         let mut next = None;

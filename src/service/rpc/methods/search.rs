@@ -1,4 +1,4 @@
-//! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`treelined_find`]'s.
+//! `search` (protocol.md §3.16): params, cursors and pages. [`treelined_find`] does the search itself.
 
 use crate::daemon::convert::line::line;
 use crate::rpc::arrival::Arrival;
@@ -25,13 +25,13 @@ use treelined_find::{
 };
 use treelined_wire as wire;
 
-/// The hits of a page if the client does not say.
+/// The number of hits of a page if the client gives no limit.
 const USUAL_HITS: u64 = 50;
 /// The most hits of a page.
 const MOST_HITS: u64 = 1000;
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
-/// The beginning of a cursor that names a ranking: the name of the ranking and the number of its next hit follow.
+/// A cursor that names a ranking begins with this text. The name of the ranking and the number of its next hit follow.
 const RANKED: &str = "ask:";
 
 pub(in crate::rpc) fn search(
@@ -40,7 +40,7 @@ pub(in crate::rpc) fn search(
 ) -> Result<Remainder<wire::SearchResult>> {
     let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     let fits = page_bytes(call.connection.client_frame_bytes());
-    // Also reads the params: a directory in a query is looked up on the disk.
+    // This closure also reads the params, since a directory in a query is looked up on the disk.
     let search = move || {
         let rights = call.connection.rights();
         if let Some(id) = &params.session_id
@@ -129,13 +129,13 @@ pub(in crate::rpc) fn complete_query(
     })
 }
 
-/// The kind of search that a request asks for.
+/// The kind of search that a request wants.
 enum Wanted {
     /// The matches of a query.
     Exact(Box<SearchRequest>),
     /// The best entries for a question.
     Answer(Arc<AskRequest>),
-    /// Hits of a ranking that is kept, from this one on.
+    /// The hits of a kept ranking, from the hit `from` on.
     Page {
         /// The name of the ranking.
         name: String,
@@ -159,7 +159,7 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         Regex => Mode::Regex,
     };
     let is_question = params.mode == Some(Ask);
-    // Only the limit counts beside the cursor of a ranking.
+    // With the cursor of a ranking, only the limit counts of all other params.
     if let Some(cursor) = params.cursor.as_deref().filter(|_| is_question)
         && let Some(place) = cursor.strip_prefix(RANKED)
     {
@@ -279,7 +279,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
     })
 }
 
-/// Reads the query as filters. Its text takes the place of the query's.
+/// Reads the query as filters. The text of the filters replaces the query.
 fn filters(params: &mut wire::SearchParams, mode: Mode) -> Result<Filters> {
     if mode != Mode::Words {
         let reason = "is said by the query itself with `syntax: \"filters\"`";
@@ -297,7 +297,7 @@ fn fault(Fault { position, reason }: Fault) -> Error {
     }))
 }
 
-/// The fields that both lists name.
+/// The fields that are in both lists.
 fn fields(given: Option<Vec<FieldKind>>, said: Option<Vec<FieldKind>>) -> Result<FieldSet> {
     if given.as_ref().is_some_and(Vec::is_empty) {
         return Err(Error::invalid_params("in", "names no field"));
@@ -306,7 +306,7 @@ fn fields(given: Option<Vec<FieldKind>>, said: Option<Vec<FieldKind>>) -> Result
     Ok(set(given) & set(said))
 }
 
-/// The branches that both choices have.
+/// The branches that both choices allow.
 fn branches(given: Option<BranchFilter>, said: Option<BranchFilter>) -> Result<BranchFilter> {
     use BranchFilter::{Abandoned, Active, All};
     Ok(
@@ -322,7 +322,7 @@ fn branches(given: Option<BranchFilter>, said: Option<BranchFilter>) -> Result<B
     )
 }
 
-/// The directory of a filter, as sessions are compared with it.
+/// The directory of a filter, in the form in which sessions are compared with it.
 fn directory(cwd: Written, base: Option<&str>) -> Result<String> {
     let Written { value, position } = cwd;
     let refused = |reason: &str| {
@@ -359,7 +359,7 @@ fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
     at.transpose()
 }
 
-/// A page of a ranking that begins at this hit, as far as it fits into `fits` bytes, but at least one hit.
+/// A page of a ranking from the hit `start` on. It has as many hits as fit into `fits` bytes, but at least one.
 fn ranked_page(
     ranking: &Ranking,
     found: RankingPage,
@@ -377,7 +377,7 @@ fn ranked_page(
         page.push(hit);
     }
     let end = start + page.len();
-    // A limit of 0 asks for the totals alone.
+    // A limit of 0 asks only for the totals.
     let has_more = (found.has_more || page.len() < found.hits.len()) && !page.is_empty();
     let is_on_page = |id: &str| {
         page.iter()
@@ -428,7 +428,8 @@ fn unsearched(files: &[UnreadFile]) -> Vec<wire::UnsearchedFile> {
     unsearched.collect()
 }
 
-/// A page ends before the first hit that does not fit into `fits` bytes, but has at least one.
+/// The result of a search. The page ends before the first hit that does not fit into `fits` bytes, but has at least one
+/// hit.
 fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
     let SearchOutcome {
         hits,
@@ -477,7 +478,7 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
         ranges: ranges
             .map(|range| [range.start as u64, range.end as u64])
             .collect(),
-        // More digits say nothing.
+        // Three digits are enough for a client.
         score: (hit.score * 1000.0).round() / 1000.0,
         branch: wire::HitBranch {
             tip_id,

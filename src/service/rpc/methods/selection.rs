@@ -1,4 +1,4 @@
-//! Which rows the params of `list_sessions` select (protocol.md §3.4).
+//! Decides which rows the params of `list_sessions` select (protocol.md §3.4).
 
 use crate::daemon::session_row::is_of;
 use treelined_core::name;
@@ -9,10 +9,10 @@ use treelined_wire as wire;
 /// The params that select sessions.
 pub(super) struct Selection<'p> {
     params: &'p wire::ListSessionsParams,
-    /// Normalized.
+    /// The directory of the wanted sessions, normalized.
     cwd: Option<String>,
     words: Vec<String>,
-    /// `None` for a text that is not a tag, which no session has.
+    /// The wanted tags. `None` stands for a text that is not a tag, which no session has.
     tags: Vec<Option<String>>,
 }
 
@@ -26,7 +26,7 @@ impl<'p> Selection<'p> {
         }
     }
 
-    /// Whether a row is selected, archived or not.
+    /// Whether the params select a row. It does not matter whether the row is archived.
     pub(super) fn has(&self, row: &CatalogueRow) -> bool {
         let (listing, params) = (&row.listing, self.params);
         let spawner = || {
@@ -61,7 +61,7 @@ impl<'p> Selection<'p> {
     }
 }
 
-/// The texts in which words are looked for, in lower case.
+/// The texts in which the words of the query are searched, in lower case.
 fn text_of(row: &CatalogueRow) -> String {
     let listing = &row.listing;
     let header = listing.header.as_ref();

@@ -129,7 +129,7 @@ pub(in crate::rpc) fn delete_session(
                 let (files, named) = (Arc::clone(&daemon.files), id.clone());
                 let found = blocking(move || files.find_file(&named)).await?;
                 let trashed = daemon.files.delete_file(&id, Some(found)).await?;
-                // No job opens the session before its file is removed.
+                // The lease is kept until here, so that no job opens the session before its file is removed.
                 drop(lease);
                 trashed
             }

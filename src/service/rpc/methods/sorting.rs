@@ -47,7 +47,8 @@ impl TagChange {
         }
     }
 
-    /// Returns the changes for a session with these tags. Fails with `invalidParams` if they are too many.
+    /// Returns the part of the change that is new for a session with these tags. Fails with `invalidParams` if the
+    /// session would have too many tags.
     fn of_session(&self, tags: &Tags) -> Result<Self> {
         let new = Self {
             add: self.add.difference(tags).cloned().collect(),
@@ -60,7 +61,8 @@ impl TagChange {
         Ok(new)
     }
 
-    /// The change of a file with these tags, of which it gets the marks too. Tags that another daemon has changed meanwhile stay.
+    /// The change of a session file with these tags. The marks of this machine become part of the file too. Tags that
+    /// another daemon has changed meanwhile stay.
     fn with_marks(&self, marks: &SessionMarks, of_file: &Tags) -> Result<Self> {
         let added = marks.added.difference(&self.remove);
         let removed = marks.removed.difference(&self.add);
@@ -85,7 +87,7 @@ impl TagChange {
         })
     }
 
-    /// Makes the change in the marks of this machine.
+    /// Makes the change in the marks of this machine, not in the session file.
     fn mark(&self, marks: &mut SessionMarks, of_file: &Tags) {
         for tag in &self.add {
             marks.removed.remove(tag);
@@ -141,7 +143,7 @@ pub(in crate::rpc) async fn tag_session(
     let durability = if new.is_empty() {
         Durability::None
     } else if is_current && is_writable {
-        // The file has all tags from here on, also those that were marks.
+        // From here on the file has all tags, also the tags that were only marks of this machine.
         let source = Arc::clone(&daemon.source);
         let in_file = marks.clone();
         let plan = move |state: &SessionState| {
@@ -154,7 +156,7 @@ pub(in crate::rpc) async fn tag_session(
         after = tags?;
         if !marks.added.is_empty() || !marks.removed.is_empty() {
             let (daemon, id) = (Arc::clone(&daemon), id.clone());
-            // Another daemon may have made more marks, which stay.
+            // Another daemon may have made more marks. Those stay.
             let clear = move |newest: &mut SessionMarks| {
                 newest.added.retain(|tag| !marks.added.contains(tag));
                 newest.removed.retain(|tag| !marks.removed.contains(tag));
@@ -238,7 +240,7 @@ pub(in crate::rpc) fn get_family(
     }))
 }
 
-/// No file of the session directory has this id.
+/// The error for an id that no file of the session directory has.
 fn no_file_of(session_id: &str) -> Error {
     let message = format!(
         "there is no session {session_id:?} with a file: list_sessions with archived lists those that have one"
@@ -246,7 +248,7 @@ fn no_file_of(session_id: &str) -> Error {
     Error::new(Kind::SessionNotFound, message)
 }
 
-/// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
+/// A page of a family. It ends at `limit` rows, or before a row that does not fit into `fits` bytes.
 fn page(
     rows: &[Arc<CatalogueRow>],
     family: &[Relative],
@@ -288,7 +290,7 @@ fn page(
         let Some(mut made) = relative(member) else {
             continue;
         };
-        // The cursor needs space if the page ends at this row.
+        // If the page ends at this row, the cursor needs space too.
         let cursor = made.row.path.len() * LONGEST_ESCAPE;
         let left = fits.saturating_sub(taken + cursor);
         let mut size = line(&made)?.len();

@@ -1,5 +1,5 @@
-//! The members of `list_sessions` about the log (protocol.md §3.4): `log` of each row, and the sessions of the log that
-//! have no file here.
+//! The members of `list_sessions` about the team (protocol.md §3.4): the member `log` of each row, and the sessions of
+//! the team that have no file on this machine.
 
 use super::selection::words;
 use crate::daemon::convert::line::line;
@@ -15,7 +15,7 @@ use treelined_files::store::conversations::Conversations;
 use treelined_files::store::family::ChildCounts;
 use treelined_wire as wire;
 
-/// The members of `ListSessionsResult` that one page of a list has.
+/// The members of `ListSessionsResult` about the team, apart from the rows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TeamCounts {
@@ -37,7 +37,7 @@ struct LogMember {
     children: Option<u64>,
 }
 
-/// Adds members to the JSON object that `out` ends with.
+/// Adds members to the JSON object at the end of `out`.
 pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
     if members.is_empty() {
         return;
@@ -49,20 +49,20 @@ pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
     out.push(b'}');
 }
 
-/// The members of rows that are not from the file: about the team, and about other sessions.
+/// The members of rows that do not come from the session file: about the team, and about other sessions.
 #[derive(Default)]
 pub(super) struct LogMembers {
-    /// `None` without a log, or if it is not asked for.
+    /// `None` if there is no team, or if the request does not want its sessions.
     pub(super) team: Option<Arc<TeamList>>,
-    /// The ids of sessions that have entries waiting for the log.
+    /// The ids of the sessions with entries that wait for the team.
     pub(super) queued: HashSet<String>,
     pub(super) conversations: Conversations,
-    /// How many sessions come from each.
+    /// How many sessions come from each session.
     pub(super) children: ChildCounts,
 }
 
 impl LogMembers {
-    /// The members `log`, `queued`, `sameConversation` and `children` of a row; empty if it has none.
+    /// The members `log`, `queued`, `sameConversation` and `children` of a row; empty if the row has none of them.
     pub(super) fn of(&self, row: &CatalogueRow) -> Result<Vec<u8>> {
         let Some(header) = &row.listing.header else {
             return Ok(Vec::new());
@@ -84,7 +84,8 @@ impl LogMembers {
     }
 }
 
-/// The members `team`, `teamCount` and `teamDiagnostic`: as many sessions as fit, of those without a row in `here`.
+/// The members `team`, `teamCount` and `teamDiagnostic`. `team` has as many sessions as fit, of those that have no row
+/// in `here`.
 pub(super) fn members(
     team: &TeamList,
     here: &[Arc<CatalogueRow>],
@@ -141,7 +142,7 @@ fn without_braces(mut object: Vec<u8>) -> Vec<u8> {
 /// The params that select sessions.
 struct Selection<'p> {
     params: &'p wire::ListSessionsParams,
-    /// Normalized.
+    /// The directory of the wanted sessions, normalized.
     cwd: Option<String>,
     words: Vec<String>,
 }

@@ -27,7 +27,7 @@ use treelined_files::session::SessionState;
 use treelined_pages::renderers::Renderers;
 use treelined_wire as wire;
 
-/// The bytes of a response besides its rows.
+/// The bytes of a response that are not rows.
 const ENVELOPE_BYTES: usize = 4096;
 /// The most rows of a page that the reader thread writes if the view is cached.
 const INLINE_ROWS: usize = 512;
@@ -114,7 +114,7 @@ impl TreeRequest {
                     expand: nodes(params.expand.as_deref().unwrap_or_default())?,
                     each: nodes(params.each.as_deref().unwrap_or_default())?,
                 };
-                // A caller that looks for something wants to see where it is.
+                // A caller that searches wants to see where the entries are, so nothing is folded.
                 let is_search = self.query.is_some() || filter == Filter::LabeledOnly;
                 folding.left = (!is_search).then_some(left);
             }
@@ -143,7 +143,7 @@ impl TreeRequest {
         self.params.format == Some(wire::TreeFormat::Nested)
     }
 
-    /// Whether it is small enough for the reader thread.
+    /// Whether the request is small enough for the reader thread.
     fn is_quick(&self, state: &SessionState, view: Option<&View>) -> bool {
         let count = state.tree.node_count();
         let last = count.checked_sub(1).and_then(|last| state.tree.node(last));
@@ -169,13 +169,13 @@ impl TreeRequest {
     }
 }
 
-/// The bytes that a row reads besides its preview.
+/// The bytes that a row reads, apart from the preview.
 fn read_for_row(state: &SessionState, node: treelined_core::tree::Node) -> u64 {
     let len = u64::from(state.tree.place(node).len);
     match (state.tree.kind(node), state.tree.role(node)) {
-        // The row may need the last line, or the last call.
+        // The row may need the last line of the body, or its last call.
         (_, Role::ToolResult | Role::Assistant) => len,
-        // A renderer may need any member.
+        // A renderer may need any member of the body.
         (EntryKind::Custom | EntryKind::CustomMessage, _) | (_, Role::Custom) => len,
         _ => len.min(FIRST_READ as u64),
     }
@@ -199,13 +199,13 @@ struct Page {
     request: Arc<TreeRequest>,
     head: Head,
     start: PageStart,
-    /// The limit of its rows, in bytes.
+    /// The limit of the rows, in bytes.
     fits: usize,
-    /// If rows name the sessions that come from their entries.
+    /// Set if rows name the sessions that come from their entries.
     origin: Option<Origin>,
 }
 
-/// The rows of a page, to be read without the session.
+/// The rows of a page. They are read without the session.
 struct PageRows {
     view: Arc<View>,
     range: Range<usize>,
@@ -217,7 +217,7 @@ struct PageRows {
 }
 
 impl Page {
-    /// The rows of a cached view. The session's guard is held until the entries to read are known.
+    /// The rows of a cached view. The session's guard is held until it is known which entries are read.
     fn of_view(self, read: &Read<'_>, view: Arc<View>) -> Result<ReadAnswer<TreeReply>> {
         let range = self.range(&view)?;
         let items = view.visible.items_of(range.clone());
@@ -244,7 +244,7 @@ impl Page {
         }))
     }
 
-    /// The rows that the query finds. The entries are searched without the guard.
+    /// The rows that the query finds. The entries are searched without the session's guard.
     fn of_matches(self, read: &Read<'_>, asked: ViewOptions) -> Result<ReadAnswer<TreeReply>> {
         let outline = Outline::new(&read.tree, asked.scope);
         let snapshot = Snapshot::take(&read.tree, &outline, outline.kept());
@@ -280,7 +280,7 @@ impl Page {
         }))
     }
 
-    /// The rows of a view that the page may have at most.
+    /// The rows of a view that the page can have at most.
     fn range(&self, view: &View) -> Result<Range<usize>> {
         let (visible, params) = (&view.visible, &self.request.params);
         if self.request.is_nested() {
@@ -291,8 +291,8 @@ impl Page {
         Ok(view.page(&self.start, limit))
     }
 
-    /// Fails if the entries of the rows exceed the client's limit, before any is read. The check counts half of the
-    /// stored bytes, since an entry that is edited for the response may become shorter.
+    /// Fails, before any entry is read, if the entries of the rows exceed the client's limit. Only half of the stored
+    /// bytes count, since an entry that is edited for the response may become shorter.
     fn check_fits(&self, snapshot: &Snapshot, view: &View) -> Result<()> {
         let size = |item| Some(u64::from(snapshot.entry(item)?.place.len));
         let sizes = rows_of(view).filter_map(size);
@@ -356,7 +356,7 @@ fn rows_of(view: &View) -> impl Iterator<Item = usize> {
     view.visible.rows().iter().map(view::Row::item)
 }
 
-/// The members of a response after its rows; `served` are the rows of the page.
+/// The members of a response after the rows. `served` are the rows of the page.
 fn push_rest(out: &mut Vec<u8>, head: &Head, shown: &PageRows, served: &Range<usize>) {
     let (visible, snapshot) = (&shown.view.visible, &shown.snapshot);
     push_id_member(out, "leafId", head.leaf_id.as_deref());
@@ -378,13 +378,13 @@ fn push_rest(out: &mut Vec<u8>, head: &Head, shown: &PageRows, served: &Range<us
     out.push(b'}');
 }
 
-/// The start of a page, before its rows are made.
+/// The start of a page. Its rows are not made yet.
 enum PageStart {
     Offset(u64),
     Around(treelined_core::tree::Node),
 }
 
-/// `revision` is the revision that a cursor must have.
+/// The start that the params name. `revision` is the revision that a cursor must have.
 fn start(
     state: &SessionState,
     params: &wire::GetTreeParams,
@@ -412,7 +412,7 @@ fn start(
     }
 }
 
-/// The entry, or the one above the archived branch that it is in and that the tree does not show.
+/// The entry, or the nearest entry above it that is not hidden in an archived branch.
 fn shown(
     state: &SessionState,
     params: &wire::GetTreeParams,
@@ -474,14 +474,14 @@ struct Rows<'a> {
     born: Option<&'a BornSessions>,
 }
 
-/// Rows as JSON, each with a comma after it, and the end of each.
+/// Rows as JSON, each with a comma after it, and the end of each row.
 struct Chunk {
     json: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Rows<'_> {
-    /// Writes rows until the array has `max_bytes`, at least one; returns their range.
+    /// Writes rows until the array has `max_bytes`, but at least one row. Returns the range of the rows.
     fn push(
         &self,
         out: &mut Vec<u8>,
@@ -593,7 +593,7 @@ impl Rows<'_> {
 /// The usual size of a row, in bytes.
 const ROW_BYTES: usize = 512;
 
-/// The guides of rows for a client that gives them `columns` columns.
+/// The guides of rows, for a client that has `columns` columns for them.
 fn guides(render: wire::TreeRender, columns: Option<u64>) -> Guides {
     let columns = columns.map(|columns| usize::try_from(columns).unwrap_or(usize::MAX));
     Guides::new(render, columns)

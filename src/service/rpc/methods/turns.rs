@@ -1,5 +1,5 @@
-//! The client's agent turns, and messages from plugins: `begin_turn`, `end_turn`, `send_message`
-//! (semantics.md §5).
+//! The turns of a client's agent, and messages from plugins: `begin_turn`, `end_turn`, `send_message` (semantics.md
+//! §5).
 
 use crate::daemon::agent_turn::{end, end_branch, flush};
 use crate::daemon::client_turn::check_expected;
@@ -49,7 +49,7 @@ pub(in crate::rpc) async fn end_turn(
         return Ok(wire::EndTurnResult {});
     }
     if change.open.is_in_turn() && !change.open.client_turn().is_sessions_of(by) {
-        // The turn of another client.
+        // Fails, since the turn is one of another client.
         change.open.session.check_not_in_turn()?;
     }
     end(change).await?;
@@ -74,7 +74,7 @@ pub(in crate::rpc) async fn send_message(
     let known = known.and_then(|id| change.guard.tree.find_any(id));
     let is_retry = known.is_some();
     if params.turn_id.is_some() && known.is_some_and(|node| change.guard.tree.is_background(node)) {
-        // The turn of a branch has written the message already. That turn may have ended.
+        // The turn of a branch has already written the message. The turn itself may have ended.
         let entry = entry.in_background(0, None)?;
         let repeated = flush(change, Vec::new(), Some(entry), ExpectedLeaf::Any).await?;
         return Ok(wire::SendMessageResult {

@@ -1,4 +1,4 @@
-//! `get_usage` (protocol.md §15.6); the part [`Accounts`](crate::parts::Accounts) counts.
+//! `get_usage` (protocol.md §15.6). [`Accounts`](crate::parts::Accounts) counts the usage.
 
 use crate::parts::UsageRun;
 use crate::rpc::arrival::Arrival;
@@ -9,7 +9,7 @@ use treelined_core::timestamp;
 use treelined_files::blocking::blocking;
 use treelined_wire as wire;
 
-/// The rows of a result if the client does not say.
+/// The number of rows of a result if the client gives no limit.
 const USUAL_ROWS: u64 = 1_000;
 /// The most rows of a result.
 const MOST_ROWS: u64 = 10_000;

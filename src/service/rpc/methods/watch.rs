@@ -1,4 +1,4 @@
-//! `watch_sessions` and `unwatch_sessions` (protocol.md §10.4). [`crate::daemon::list_watch`] notices the changes.
+//! `watch_sessions` and `unwatch_sessions` (protocol.md §10.4). [`crate::daemon::list_watch`] finds the changes.
 
 use crate::daemon::list_watchers::ListWatcher;
 use crate::rpc::arrival::Arrival;
