@@ -1,9 +1,9 @@
-//! The access of limited connections (protocol.md §10.7): what they may call, which sessions exist for them, and what they
-//! get to read.
+//! The access of limited connections (protocol.md §10.7): which methods they can call, which sessions exist for them,
+//! and which content they get.
 //!
-//! Every decision is made here. [`Rights`] belong to a connection: they come from the place where it has arrived, and
-//! `initialize` can only take some away. The method table names the right of each method; `rpc` asks [`Rights::allows`] before
-//! any handler runs.
+//! Every decision about access is made in this file. [`Rights`] belong to a connection. The address at which the
+//! connection arrives decides its rights, and `initialize` can only take rights away. The method table names the right
+//! that each method needs, and `rpc` checks [`Rights::allows`] before any handler runs.
 
 use crate::endpoint::place::canonical;
 use crate::settings::RedactSettings;
@@ -17,17 +17,17 @@ use treelined_pages::redact::{RedactEntry, Redactor};
 use treelined_redact::{KnownValues, secret_variables};
 use treelined_wire::methods::Right;
 
-/// The most directories of an access.
+/// The most directories that an access can name.
 pub const MAX_DIRECTORIES: usize = 64;
 
-/// A limit of what connections may do.
+/// A limit for connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Whether they may add to sessions, and not only read.
+    /// Whether the connections can add to sessions. Otherwise they can only read.
     pub appends: bool,
-    /// Without links; only sessions in them or below exist. `None` for all sessions.
+    /// Directories without links. Only sessions in these directories or below exist. `None` for all sessions.
     pub directories: Option<Vec<PathBuf>>,
-    /// Whether secrets are replaced in all that they get.
+    /// Whether secrets are replaced in everything that the connections get.
     pub redacts: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct NamedAccess {
 }
 
 impl Access {
-    /// The name of what connections may do.
+    /// The name of the operations that the connections can do.
     pub const fn may(&self) -> &'static str {
         match self.appends {
             true => "append",
@@ -48,7 +48,7 @@ impl Access {
         }
     }
 
-    /// The directories without links. Fails with the reason if one is not absolute.
+    /// The directories, without links. If one is not absolute, fails with the reason.
     pub fn resolve<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<PathBuf>, String> {
         let resolve = |path: &Path| {
             resolved(path).ok_or_else(|| {
@@ -64,7 +64,7 @@ impl Access {
         }
     }
 
-    /// The rights that both of them allow.
+    /// The access that allows only the operations and directories that both allow.
     fn and(&self, other: &Self) -> Self {
         Self {
             appends: self.appends && other.appends,
@@ -77,7 +77,7 @@ impl Access {
     }
 }
 
-/// The directories that are in both lists, or below one of each.
+/// The directories that are in one list, and in the other list or below a directory of it.
 fn common(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
     let below = |lower: &[PathBuf], upper: &[PathBuf]| {
         let is_below = |path: &&PathBuf| upper.iter().any(|above| path.starts_with(above));
@@ -90,27 +90,28 @@ fn common(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
     both
 }
 
-/// An absolute path without links. `None` if it is relative, or climbs out of something that does not exist.
+/// An absolute path without links. `None` if the path is relative, or if a `..` follows a part that does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let found = path.is_absolute().then(|| canonical(path))?;
     let climbs = found.components().any(|part| part == Component::ParentDir);
     (!climbs).then_some(found)
 }
 
-/// Whether a directory, as a header has it, is one of a session that exists for a connection.
+/// Whether a session with this directory exists for a connection. The directory is written as in the header of the
+/// session.
 pub(crate) type DirectoryTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The rights of a connection.
 #[derive(Default)]
 pub(crate) struct Rights {
-    /// `None` if it may do everything.
+    /// The limit; `None` if the connection can do everything.
     access: Option<Access>,
-    /// Replaces the secrets in all that it gets.
+    /// Replaces the secrets in everything that the connection gets.
     redactor: Option<Arc<Redactor>>,
 }
 
 impl Rights {
-    /// The rights that are left under this access. `redactor` is called if secrets must be replaced.
+    /// The rights that are left after the limit `to`. `redactor` is called if secrets must be replaced.
     pub(crate) fn lowered(
         &self,
         to: &Access,
@@ -129,7 +130,7 @@ impl Rights {
         })
     }
 
-    /// The access; `None` if the connection may do everything.
+    /// The limit; `None` if the connection can do everything.
     pub(crate) fn access(&self) -> Option<&Access> {
         self.access.as_ref()
     }
@@ -138,7 +139,7 @@ impl Rights {
         self.access.is_some()
     }
 
-    /// Whether the connection may call methods with this right.
+    /// Whether the connection can call methods that need this right.
     pub(crate) fn allows(&self, right: Right) -> bool {
         let Some(access) = &self.access else {
             return true;
@@ -151,12 +152,12 @@ impl Rights {
         }
     }
 
-    /// Whether the connection may only read.
+    /// Whether the connection can only read.
     pub(crate) fn only_reads(&self) -> bool {
         !self.allows(Right::Append)
     }
 
-    /// Whether sessions of this directory exist for the connection. Follows the links of the path.
+    /// Whether sessions of this directory exist for the connection. The links of the path are followed.
     pub(crate) fn takes(&self, cwd: &str) -> bool {
         let Some(access) = &self.access else {
             return true;
@@ -167,7 +168,8 @@ impl Rights {
             .is_none_or(|directories| is_in(directories, cwd))
     }
 
-    /// The same for many sessions; it follows the links of each path once. `None` if all sessions exist.
+    /// Like [`Self::takes`], for many sessions: the links of each path are followed only once. `None` if all sessions
+    /// exist for the connection.
     pub(crate) fn directory_test(&self) -> Option<DirectoryTest> {
         let directories = self.access.as_ref()?.directories.clone()?;
         let known: Mutex<HashMap<String, bool>> = Mutex::default();
@@ -193,7 +195,8 @@ impl Rights {
         Arc::new(kept.cloned().collect())
     }
 
-    /// Fails with `sessionNotFound` for a session that does not exist for the connection, whether or not there is one.
+    /// Fails with `sessionNotFound` if the session does not exist for the connection. The error is the same whether or
+    /// not there is such a session.
     pub(crate) fn check_session(&self, id: &str, cwd: Option<&str>) -> Result<()> {
         match cwd.is_some_and(|cwd| self.takes(cwd)) || !self.is_limited() {
             true => Ok(()),
@@ -201,8 +204,8 @@ impl Rights {
         }
     }
 
-    /// Fails if the connection may not create a session with this directory. An id that it chose would say whether a
-    /// session with it exists elsewhere.
+    /// Fails if the connection cannot create a session with this directory. It also cannot choose an id, since the
+    /// result would say whether a session with that id exists elsewhere.
     pub(crate) fn check_new(&self, id: (&str, bool), cwd: Option<&str>) -> Result<()> {
         let (field, is_id_chosen) = id;
         if !self.is_limited() {
@@ -219,7 +222,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Fails with `invalidParams` if the connection is limited: `why` it may not give this param.
+    /// Fails with `invalidParams` if the connection is limited and gives this param. `why` is the reason.
     pub(crate) fn check_param(&self, field: &str, is_given: bool, why: &str) -> Result<()> {
         match is_given && self.is_limited() {
             true => Err(Error::invalid_params(field, why)),
@@ -231,7 +234,7 @@ impl Rights {
         self.redactor.is_some()
     }
 
-    /// JSON as the connection gets it.
+    /// JSON in the form that the connection gets.
     pub(crate) fn shown(&self, json: Vec<u8>) -> Vec<u8> {
         match &self.redactor {
             Some(redactor) => redactor.entry(&json, &mut |_, _| ()).into_owned(),
@@ -239,7 +242,7 @@ impl Rights {
         }
     }
 
-    /// An error as the connection gets it.
+    /// An error in the form that the connection gets.
     pub(crate) fn shown_error(&self, error: Error) -> Error {
         let Some(redactor) = &self.redactor else {
             return error;
@@ -266,13 +269,13 @@ fn is_in(directories: &[PathBuf], cwd: &str) -> bool {
         .any(|directory| found.starts_with(directory))
 }
 
-/// The same for a session elsewhere and for none.
+/// The error for a session that the connection must not know. It is the same if there is no such session.
 pub(crate) fn not_found(id: &str) -> Error {
     let message = format!("there is no session {id:?} for this connection");
     Error::new(Kind::SessionNotFound, message)
 }
 
-/// The replacer of secrets in messages to limited connections.
+/// Makes the replacer of secrets in messages to limited connections.
 pub(crate) fn redactor(settings: &RedactSettings) -> Result<Arc<Redactor>> {
     let mut values = KnownValues::new(b"of the daemon");
     values.add_values(secret_variables(std::env::vars_os(), &settings.variables));

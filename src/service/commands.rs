@@ -6,36 +6,36 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::ConnectionId;
 use treelined_core::suggest;
 
-/// Most commands of one connection.
+/// The most commands of one connection.
 pub(crate) const MAX_COMMANDS: usize = 64;
-/// Most bytes of a name.
+/// The most bytes of a name.
 const MAX_NAME_BYTES: usize = 64;
-/// Most characters of a description.
+/// The most characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 1000;
-/// Most characters of a hint.
+/// The most characters of a hint.
 const MAX_HINT_CHARS: usize = 200;
-/// The commands that clients have themselves, one a line.
+/// The commands that clients have themselves, one on each line.
 const BUILT_IN: &str = include_str!("commands.txt");
 
 /// A command of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfferedCommand {
     pub owner: ConnectionId,
-    /// For people.
+    /// The description for people.
     pub description: Option<String>,
-    /// For people.
+    /// The hint about the argument, for people.
     pub argument_hint: Option<String>,
 }
 
 impl OfferedCommand {
-    /// Fails with `invalidParams` for a text that is too long.
+    /// Fails with `invalidParams` if a text is too long.
     fn check(&self) -> Result<()> {
         let texts = [
             ("description", &self.description, MAX_DESCRIPTION_CHARS),
             ("argumentHint", &self.argument_hint, MAX_HINT_CHARS),
         ];
         for (field, text, max) in texts {
-            // No character has more than 4 bytes.
+            // A text has at most as many characters as bytes, so most texts need no count of characters.
             let is_too_long = |text: &String| text.len() > max && text.chars().count() > max;
             if text.as_ref().is_some_and(is_too_long) {
                 let reason = format!("must have at most {max} characters");
@@ -51,7 +51,7 @@ impl OfferedCommand {
 pub(crate) struct OfferedCommands(BTreeMap<String, OfferedCommand>);
 
 impl OfferedCommands {
-    /// Offers a command, instead of the owner's command of the same name.
+    /// Offers a command. Replaces the owner's command with the same name.
     pub(crate) fn register(&mut self, name: &str, command: OfferedCommand) -> Result<()> {
         check_name(name)?;
         command.check()?;
@@ -77,7 +77,7 @@ impl OfferedCommands {
         Ok(())
     }
 
-    /// Withdraws a command; fails with `commandNotFound` if the connection has none of this name.
+    /// Removes a command. Fails with `commandNotFound` if the connection has no command with this name.
     pub(crate) fn unregister(&mut self, name: &str, owner: ConnectionId) -> Result<()> {
         match self.0.get(name) {
             Some(command) if command.owner == owner => {
@@ -88,7 +88,7 @@ impl OfferedCommands {
         }
     }
 
-    /// Withdraws all commands of a connection.
+    /// Removes all commands of a connection.
     pub(crate) fn remove_all(&mut self, owner: ConnectionId) {
         self.0.retain(|_, command| command.owner != owner);
     }
@@ -100,7 +100,7 @@ impl OfferedCommands {
             .map(|(name, command)| (name.as_str(), command))
     }
 
-    /// The owner of a command; fails with `commandNotFound` if there is none of this name.
+    /// The owner of a command. Fails with `commandNotFound` if no connection offers a command with this name.
     pub(crate) fn owner(&self, name: &str) -> Result<ConnectionId> {
         let command = self.0.get(name).ok_or_else(|| self.not_found(name))?;
         Ok(command.owner)

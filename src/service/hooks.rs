@@ -1,6 +1,6 @@
-//! The user's programs that answer before events and receive later events (semantics.md §3). Owns the
-//! subscriptions, and the order of a program's events: one at a time, as they happened. `daemon` interprets
-//! the answers.
+//! The user's programs that answer before events and receive other events (semantics.md §3). This module has the
+//! subscriptions of the programs, and keeps the order of events: a program gets one event at a time, in the order in
+//! which the events happened. `daemon` reads the answers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,28 +13,28 @@ use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::os::program::{Failure, Program};
 
-/// The most events that wait for one program; further ones are dropped.
+/// The most events that wait for one program. Further events are dropped.
 const MAX_WAITING: usize = 1024;
-/// How long the process waits for undelivered events before it exits.
+/// How long the process waits at its end until all events are delivered.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
-/// How long a program may run once the daemon ends, if its own limit is longer (protocol.md §5.8).
+/// How long a program may run after the daemon begins to end, if its own limit is longer (protocol.md §5.8).
 const LAST_RUN: Duration = Duration::from_secs(5);
 
 /// One program and its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Names of notifications.
+    /// The names of the notifications that the program gets.
     pub events: Vec<String>,
     pub program: Program,
     pub on_failure: OnFailure,
-    /// The configuration file that names it.
+    /// The configuration file that has the hook.
     pub named_in: PathBuf,
 }
 
 /// The answer to a before event if the hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Cancels the operation: if a guard fails, nothing may pass it.
+    /// Cancels the operation: if a guard fails, nothing may pass.
     #[default]
     Cancel,
     Proceed,
@@ -52,22 +52,22 @@ struct HookQueue {
     hook: Hook,
     waiting: Mutex<QueuedEvents>,
     idle: Notify,
-    /// That of [`Hooks`].
+    /// A copy of the member of [`Hooks`].
     ending: Cancel,
-    /// Ends the program that runs.
+    /// Ends the program that is running.
     over: Cancel,
 }
 
 #[derive(Default)]
 struct QueuedEvents {
     events: VecDeque<Arc<[u8]>>,
-    /// Total size of the events in bytes.
+    /// The bytes of all waiting events.
     bytes: usize,
-    /// Events dropped so far.
+    /// The number of events that were dropped so far.
     dropped: u64,
-    /// The process is exiting: nothing more is delivered.
+    /// Whether the process is about to exit. Then nothing more is delivered.
     is_over: bool,
-    /// Whether a task delivers events.
+    /// Whether a task is delivering events.
     is_served: bool,
 }
 
@@ -89,7 +89,7 @@ impl Hooks {
         }
     }
 
-    /// The numbers of the hooks subscribed to this event.
+    /// The numbers of the hooks that have subscribed to this event.
     pub fn listening(&self, event: &str) -> Vec<usize> {
         let listens =
             |running: &Arc<HookQueue>| running.hook.events.iter().any(|name| name == event);
@@ -104,13 +104,13 @@ impl Hooks {
         self.hooks.get(number).map(|running| &running.hook)
     }
 
-    /// Limits the time of the programs that run, and of those that start from now on: the daemon ends.
+    /// Limits the time of running programs and of programs that start later, since the daemon ends.
     pub fn begin_end(&self) {
         self.ending.cancel();
     }
 
-    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout. `heard` gets the
-    /// output as it arrives, also the output of a program that fails.
+    /// Runs the program of a hook and returns its stdout. The stdin of the program is one event, as a line. `heard`
+    /// gets the output as it arrives, even if the program fails later.
     pub async fn run(
         &self,
         hook: &Hook,
@@ -120,8 +120,8 @@ impl Hooks {
         hook.run(message, &self.ending, heard).await
     }
 
-    /// Queues an event for its subscribers; their output is ignored. If a slow hook's queue is over its
-    /// budget, the event is dropped for it, and the log says so. Before events are never dropped: they use
+    /// Queues an event for its subscribers. Their output is ignored. If the queue of a slow hook is over its budget,
+    /// the event is dropped for that hook, and the log says so. Before events are never dropped, since they use
     /// [`Hooks::run`].
     pub fn tell(&self, event: &str, message: &[u8]) {
         let mut shared: Option<Arc<[u8]>> = None;
@@ -159,7 +159,8 @@ impl Hooks {
         }
     }
 
-    /// Waits a limited time until every event is delivered; drops the rest, ends the programs that run, and logs it.
+    /// Waits a limited time until every event is delivered. After that, drops the other events, ends the running
+    /// programs, and writes this to the log.
     pub async fn drained(&self) {
         if tokio::time::timeout(LAST_EVENTS, self.all_heard())
             .await
@@ -210,7 +211,7 @@ impl Hook {
             ending.cancelled().await;
             tokio::time::sleep(LAST_RUN).await;
         };
-        // The program is killed when its future is dropped.
+        // When the future is dropped, the program is killed.
         tokio::select! {
             done = self.program.run(&line, heard) => done,
             () = too_late => Err(Failure::TimedOut(LAST_RUN)),

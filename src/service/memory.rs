@@ -1,7 +1,8 @@
-//! The memory of frames that arrive and of summaries that are made, of all connections together.
+//! The memory of arriving frames and of unfinished summaries, for all connections together.
 //!
-//! Memory is reserved before it is used, and nobody waits for it: who waited would hold what others wait for. A lone use may
-//! be larger than the limit, so that the largest frame and the longest branch are possible.
+//! Memory is reserved before it is used, and a request never waits for it. A request that waited would keep the memory
+//! for which others wait. If nothing else is reserved, a reservation may be larger than the limit, so that the largest
+//! frame and the longest branch are possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ pub struct WorkingMemory {
     held: AtomicUsize,
 }
 
-/// A part of the memory, until it is dropped.
+/// A part of the memory. It is free again when this value is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     memory: Arc<WorkingMemory>,
@@ -27,7 +28,7 @@ impl WorkingMemory {
         Arc::new(Self { limit, held })
     }
 
-    /// A reservation of nothing yet.
+    /// A reservation of no bytes yet.
     pub fn reservation(self: &Arc<Self>) -> Reservation {
         let memory = Arc::clone(self);
         Reservation { memory, bytes: 0 }
@@ -44,7 +45,7 @@ impl WorkingMemory {
 }
 
 impl Reservation {
-    /// Changes the size. `false`: there is not so much memory, and the size stays.
+    /// Changes the size of the reservation. False if there is not enough memory; then the size does not change.
     #[must_use]
     pub fn resize(&mut self, bytes: usize) -> bool {
         let (own, limit) = (self.bytes, self.memory.limit);
@@ -70,7 +71,7 @@ impl Drop for Reservation {
     }
 }
 
-/// The error of a request that needs memory which others use.
+/// The error of a request that needs memory while others use it.
 pub(crate) fn exhausted(bytes: u64) -> Error {
     let message = format!(
         "the daemon has no room for the {bytes} bytes that this needs while others use its memory; nothing was done: try again"

@@ -1,4 +1,4 @@
-//! Parts of a daemon that the program chooses.
+//! The parts of a daemon that the program chooses.
 
 use std::sync::Arc;
 use treelined_core::context::handed::PathMessage;
@@ -13,93 +13,96 @@ use treelined_wire::{
     ContinueSessionParams, ContinueSessionResult, GetUsageResult, ImportSessionsParams, UsageBy,
 };
 
-/// Parts of a daemon that the program chooses. Without one, its requests fail.
+/// The parts of a daemon that the program chooses. If a part is missing, the requests that need it fail.
 #[derive(Default)]
 pub struct Parts {
     /// Imports the conversations of other tools.
     pub importer: Option<Box<dyn Importer>>,
     /// Hands conversations over to other agents.
     pub handoff: Option<Box<dyn Handoff>>,
-    /// Counts what all sessions have used. Without it no price is known either.
+    /// Counts the usage of all sessions, and knows prices. Without this part, no price is known.
     pub accounts: Option<Box<dyn Accounts>>,
-    /// The log that sessions have on several machines.
+    /// The stream of the team, which other machines share.
     pub shared_log: Option<Arc<dyn SharedLog>>,
-    /// Whether the program can publish what a replica gets while there is no log. If not, replicas are read only.
+    /// Whether the program can publish the new entries of a replica later, if it has no stream of the team now. If not,
+    /// replicas are read-only.
     pub publishes_later: bool,
 }
 
 /// Imports the conversations of other tools (protocol.md §3.17).
 pub trait Importer: Send + Sync {
-    /// Imports, and returns the result of `import_sessions` as JSON. Fails with `importBusy` during another import, with
-    /// `invalidParams` for a path that is missing or inside the session directory, and with `cancelled`.
+    /// Runs an import, and returns the result of `import_sessions` as JSON. Fails with `importBusy` during another
+    /// import, with `invalidParams` for a path that is missing or inside of the session directory, and with
+    /// `cancelled`.
     fn import(&self, run: &ImportRun<'_>) -> Result<Vec<u8>>;
 }
 
 /// One import.
 pub struct ImportRun<'a> {
     pub params: &'a ImportSessionsParams,
-    /// `since` of the params.
+    /// The param `since`, as a time.
     pub since: Option<Millis>,
     pub store: &'a Store,
-    /// The beginning.
+    /// The time at which the import begins.
     pub now: Millis,
     pub cancel: &'a Cancel,
-    /// Receives the bytes read since its last call, and the increase of the total.
+    /// Receives two numbers: the bytes that were read since its last call, and the increase of the total.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 /// Hands conversations over to other agents (protocol.md §3.18).
 pub trait Handoff: Send + Sync {
-    /// Makes a new session of an agent, without its files. Fails with `invalidParams`, `contextTooLarge` and `pathDenied`.
+    /// Makes a new session of an agent, but not its files. Fails with `invalidParams`, `contextTooLarge` and
+    /// `pathDenied`.
     fn prepare(&self, run: HandoffRun<'_>) -> Result<PreparedHandoff>;
 
-    /// The tokens of what [`Self::prepare`] hands over of a path, estimated.
+    /// An estimate of the tokens that [`Self::prepare`] hands over of a path.
     fn tokens(&self, params: &ContinueSessionParams, path: &[PathMessage]) -> u64;
 }
 
-/// A conversation to be handed over.
+/// A conversation that is handed over.
 pub struct HandoffRun<'a> {
     pub params: &'a ContinueSessionParams,
-    /// The most tokens; 0 takes any number.
+    /// The most tokens that are handed over; 0 for no limit.
     pub limit: u64,
     pub session_id: &'a str,
     /// The working directory of the session.
     pub cwd: &'a str,
     pub name: Option<&'a str>,
-    /// The path as an agent sees it, the first message first.
+    /// The messages of the path as an agent sees them, the first message first.
     pub path: Vec<PathMessage>,
-    /// The text that stands for what was before the path.
+    /// The summary of the conversation before the path.
     pub summary: Option<String>,
-    /// The summary of the branch that is left.
+    /// The summary of the branch that the conversation leaves.
     pub learned: Option<String>,
     pub store: &'a Store,
     pub source: &'a dyn Source,
 }
 
-/// A new session of an agent, without its files.
+/// A new session of an agent whose files are not made yet.
 pub struct PreparedHandoff {
-    /// Its durability is set by the caller.
+    /// The result of the request. The caller sets its durability.
     pub result: ContinueSessionResult,
-    /// `data.continuation` of its record, an object of raw JSON.
+    /// The member `data.continuation` of the record, as raw JSON of an object.
     pub record: Vec<u8>,
     /// Makes the files.
     pub place: Box<dyn FnOnce() -> Result<()> + Send>,
 }
 
-/// Knows prices, and counts what all sessions have used (usage.md).
+/// Knows prices, and counts the usage of all sessions (usage.md).
 pub trait Accounts: Prices {
-    /// Counts. Fails with `invalidParams` if there is too much to count, and with `cancelled`.
+    /// Counts the usage. Fails with `invalidParams` if there is too much to count, and with `cancelled`.
     fn usage(&self, run: &UsageRun<'_>) -> Result<GetUsageResult>;
 }
 
 /// One count.
 pub struct UsageRun<'a> {
     pub by: UsageBy,
-    /// Only sessions of this directory and of those below it.
+    /// If set, only sessions of this directory and of directories below it count.
     pub cwd: Option<&'a str>,
-    /// Only answers given at this time or later.
+    /// If set, only answers from this time on count.
     pub since: Option<Millis>,
-    /// The most rows.
+    /// The most rows of the result.
     pub limit: usize,
     pub store: &'a Store,
     pub cancel: &'a Cancel,

@@ -1,4 +1,4 @@
-//! Questions of one connection to others: a command to its owner, a question to a person (protocol.md §12, §13). The
+//! Questions of one connection to others: a command to its owner, or a question to a person (protocol.md §12, §13). The
 //! first answer decides.
 
 use crate::ask::{Accepts, Answerer, Asking, Asks, Digest, Question, QuestionOutcome};
@@ -10,30 +10,30 @@ use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
 use treelined_wire::EventReply;
 
-/// Most questions of one connection that are open at a time.
+/// The most questions of one connection that are open at a time.
 pub(crate) const MAX_OPEN_QUESTIONS: usize = 64;
 
 /// The open questions of connections to others.
 pub(crate) struct Peers {
     asks: Asks<EventReply>,
-    /// The number of open questions by the connection that asks.
+    /// The number of open questions of each connection that asks.
     open: Arc<Mutex<HashMap<ConnectionId, usize>>>,
 }
 
-/// A question to other connections. It counts as open until dropped.
+/// A question to other connections. It is open until it is dropped.
 pub(crate) struct PeerQuestion {
     question: Question<EventReply>,
     _counted: CountedQuestion,
 }
 
-/// How a question ended.
+/// The end of a question.
 #[derive(Debug)]
 pub(crate) enum PeerOutcome {
     Answered(ConnectionId, EventReply),
     TimedOut,
     /// All connections that were asked have ended.
     Gone,
-    /// The request that asked was cancelled.
+    /// The request that asks was cancelled.
     Cancelled,
 }
 
@@ -43,7 +43,7 @@ struct CountedQuestion {
 }
 
 impl Peers {
-    /// `max_answer`: the longest time from question to answer, extensions included.
+    /// `max_answer` is the longest time from question to answer. It includes the extensions of the deadline.
     pub(crate) fn new(max_answer: Duration) -> Self {
         Self {
             asks: Asks::new(max_answer, |_| true),
@@ -51,8 +51,8 @@ impl Peers {
         }
     }
 
-    /// Records a question to at least one connection. Call it before sending the question, since an answer may arrive
-    /// at once. Fails with `overloaded` if too many questions of the asker are open.
+    /// Records a question to at least one connection. The caller must send the question after this call, since an
+    /// answer may arrive at once. Fails with `overloaded` if the asker has too many open questions.
     pub(crate) fn ask(
         &self,
         asking: Asking<EventReply>,
@@ -83,7 +83,7 @@ impl Peers {
         })
     }
 
-    /// Waits for the one outcome.
+    /// Waits for the outcome of the question.
     pub(crate) async fn outcome(&self, question: PeerQuestion) -> PeerOutcome {
         let (answers, missing) = match self.asks.outcome(question.question).await {
             QuestionOutcome::Settled { answers, missing } => (answers, missing),
@@ -111,7 +111,7 @@ impl Peers {
         self.asks.extend(id, Answerer::Client(by), more)
     }
 
-    /// Whether a question is open, or one of the last that were answered.
+    /// Whether a question is open, or is one of the last questions that were answered.
     pub(crate) fn knows(&self, id: &str) -> bool {
         self.asks.knows(id)
     }

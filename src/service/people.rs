@@ -8,10 +8,10 @@ const MAX_PLACEHOLDER_CHARS: usize = 500;
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
 const MAX_INITIAL_BYTES: usize = 1 << 20;
 const MAX_OPTIONS: usize = 1000;
-/// Of all options together.
+/// The most bytes of all options together.
 const MAX_OPTIONS_BYTES: usize = 64 << 10;
 
-/// The kinds of questions among these names; unknown names are ignored.
+/// The kinds of questions that these names name. Unknown names are ignored.
 pub(crate) fn kinds(names: &[String]) -> Vec<AskKind> {
     let kind = |name: &String| {
         Some(match name.as_str() {
@@ -25,7 +25,7 @@ pub(crate) fn kinds(names: &[String]) -> Vec<AskKind> {
     names.iter().filter_map(kind).collect()
 }
 
-/// Fails with `invalidParams` for a question that cannot be asked.
+/// Fails with `invalidParams` if the question cannot be asked.
 pub(crate) fn check(params: &AskUserParams) -> Result<()> {
     if params.title.trim().is_empty() {
         return Err(Error::invalid_params("title", "must not be blank"));
@@ -54,7 +54,7 @@ pub(crate) fn check(params: &AskUserParams) -> Result<()> {
     Ok(())
 }
 
-/// Fails with `invalidParams` for a message that is too long.
+/// Fails with `invalidParams` if the message is too long.
 pub(crate) fn check_message(message: &String) -> Result<()> {
     check_bytes("message", Some(message), MAX_MESSAGE_BYTES)
 }
@@ -88,7 +88,7 @@ pub(crate) struct FittingAnswers {
 }
 
 impl FittingAnswers {
-    /// Fails with `invalidParams` for a reply that does not answer the question.
+    /// Fails with `invalidParams` if the reply does not answer the question.
     pub(crate) fn check(&self, reply: &EventReply) -> Result<()> {
         let answer = match reply {
             EventReply::Answer(answer) => answer,

@@ -1,4 +1,4 @@
-//! The settings of one daemon. Programs fill them from wherever they keep theirs.
+//! The settings of one daemon. The program reads them from its own configuration.
 
 use crate::extensions::Extension;
 use crate::hooks::Hook;
@@ -16,30 +16,30 @@ pub struct DaemonSettings {
     pub durability: Durability,
     pub summarizer: Option<Summarizer>,
     pub hooks: Vec<Hook>,
-    /// The clients that a serving daemon starts.
+    /// The extensions, which a serving daemon starts.
     pub extensions: Vec<Extension>,
-    /// The looks of custom messages, by custom type.
+    /// The renderers of custom messages, by custom type.
     pub renderers: BTreeMap<String, Renderer>,
     pub redact: RedactSettings,
-    /// Bytes.
+    /// The limit of a message, in bytes.
     pub max_frame_bytes: usize,
-    /// Bytes.
+    /// The limit of the unread output of a connection, in bytes.
     pub max_queued_bytes: usize,
-    /// Bytes of frames that arrive and of summaries that are made, of all connections together.
+    /// The most bytes of arriving frames and of unfinished summaries, for all connections together.
     pub max_working_bytes: usize,
-    /// The working directory of sessions that name none.
+    /// The working directory of a session whose request names none.
     pub cwd: String,
 }
 
-/// Secrets that exports replace wherever they are.
+/// The secrets that exports replace wherever they are.
 #[derive(Clone, Default)]
 pub struct RedactSettings {
     pub words: Vec<String>,
-    /// Names of environment variables with keys, beside those whose name says so.
+    /// The names of environment variables with keys. Variables whose names show that they have keys need not be listed.
     pub variables: Vec<String>,
 }
 
-/// Words are secrets.
+/// The words are secrets, so they are not written.
 impl fmt::Debug for RedactSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedactSettings").finish_non_exhaustive()

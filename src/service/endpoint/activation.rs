@@ -1,5 +1,4 @@
-//! Socket activation: systemd binds the socket, and passes it to the daemon that it starts with the first
-//! connection.
+//! Socket activation: systemd binds the socket, starts the daemon at the first connection, and passes the socket to it.
 
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
@@ -13,8 +12,9 @@ pub struct PassedSocket {
 }
 
 impl PassedSocket {
-    /// Takes the passed socket; `None` if there is none for this process. Call it before threads start, and before
-    /// files are opened: it removes the variables, so that no child takes them for its own.
+    /// Takes the passed socket; `None` if this process got none. Must be called before threads start and before files
+    /// are opened. It removes the environment variables of systemd, so that no child process takes the socket for its
+    /// own.
     pub fn take() -> anyhow::Result<Option<Self>> {
         let Some(mut passed) = PassedSockets::take() else {
             return Ok(None);
@@ -35,7 +35,7 @@ impl PassedSocket {
         let Some(path) = address.as_pathname() else {
             bail!("the socket that systemd has passed has no path: ListenStream= must name a file");
         };
-        // systemd leaves it open for other programs too.
+        // A unit can pass a socket that does not block (`NonBlocking=`), but the thread that accepts must wait.
         listener
             .set_nonblocking(false)
             .context("make the passed socket wait")?;
@@ -45,7 +45,7 @@ impl PassedSocket {
         }))
     }
 
-    /// Fails if the option names another socket than the passed one.
+    /// Fails if the option names another socket than systemd has passed.
     pub fn check(&self, option: Option<&Path>) -> anyhow::Result<()> {
         match option {
             Some(option) if option != self.path => bail!(

@@ -1,9 +1,9 @@
-//! Starting a daemon without a terminal: its starter waits until it listens.
+//! Starts a daemon without a terminal. The starter waits until the daemon listens.
 //!
-//! The starter runs this program as `detach`, which leaves the terminal's session, runs the daemon and ends. So the
-//! daemon is not a child of a client, and it does not end with the client's process tree. The daemon's stdin is the
-//! lock, its stdout a pipe to the starter, its stderr the log. Through the pipe comes one line feed once the daemon
-//! listens, or the reason why it does not.
+//! The starter runs this program with the command `detach`, which leaves the session of the terminal, starts the daemon
+//! and ends. So the daemon is not a child of a client, and it does not end with the client's process tree. The stdin of
+//! the daemon is the lock, its stdout is a pipe to the starter, and its stderr is the log. The daemon writes one line
+//! feed to the pipe when it listens. Otherwise it writes the reason why it does not listen.
 
 use super::log_file;
 use super::place::Place;
@@ -17,10 +17,10 @@ use treelined_files::os::program::DETACH_COMMAND;
 use treelined_files::os::ready::is_readable;
 use treelined_files::os::stream::{self, into_file};
 
-/// The most bytes of a reason that are read.
+/// The most bytes that are read of a reason.
 const MAX_REASON: u64 = 16 << 10;
 
-/// Starts this program as a detached daemon with these arguments and this environment variable, and waits until it
+/// Starts this program as a detached daemon, with these arguments and this environment variable. Waits until the daemon
 /// listens.
 pub fn start(
     place: &Place,
@@ -42,7 +42,7 @@ pub fn start(
     let status = command
         .status()
         .with_context(|| format!("start {}", program.display()))?;
-    // It keeps the writing end of the pipe and the lock.
+    // The command still has the writing end of the pipe, and the lock.
     drop(command);
     if !status.success() {
         bail!(ended(place));
@@ -50,7 +50,7 @@ pub fn start(
     wait(place, into_file(pipe))
 }
 
-/// Waits for the line feed of the daemon, or for the reason why it does not listen.
+/// Waits for the line feed of the daemon, or for the reason why the daemon does not listen.
 fn wait(place: &Place, mut pipe: File) -> anyhow::Result<()> {
     if !is_readable(&pipe, START_TIMEOUT).context("wait")? {
         bail!(
@@ -77,15 +77,15 @@ fn ended(place: &Place) -> String {
     format!("the daemon has ended at once{}", log_file::tail(place))
 }
 
-/// The daemon's side: the pipe to its starter, and the lock.
+/// The side of the daemon: the pipe to its starter, and the lock.
 pub struct Detached {
     starter: File,
     lock: Option<StartLock>,
 }
 
 impl Detached {
-    /// Takes lock and pipe from stdin and stdout, which then are empty, and leaves the starter's working
-    /// directory, which may be on a disk to be unmounted.
+    /// Takes the lock from stdin and the pipe from stdout. Both streams are empty after that. Also leaves the working
+    /// directory of the starter, since its disk must stay free to be unmounted.
     pub fn begin(place: &Place) -> anyhow::Result<Self> {
         let stdin = stream::stdin().context("open stdin")?;
         let lock = StartLock::passed_on(place, stdin).context("take the lock")?;
@@ -99,12 +99,12 @@ impl Detached {
         self.lock.take()
     }
 
-    /// Says that the daemon listens. The starter may be gone.
+    /// Reports that the daemon listens. The starter may be gone.
     pub fn ready(mut self) {
         let _gone = self.starter.write_all(b"\n");
     }
 
-    /// Says why the daemon does not listen: the log may be on a full disk.
+    /// Reports the reason why the daemon does not listen. The log alone is not enough, since its disk may be full.
     pub fn failed(mut self, reason: &str) {
         let _gone = self.starter.write_all(reason.trim_start().as_bytes());
     }

@@ -6,22 +6,22 @@ use std::fs::File;
 use std::io::{self, Write};
 use treelined_files::os::FileAt;
 
-/// The size above which only the end of the log is kept, in bytes.
+/// The most bytes of the log. If the log has more, only its end is kept.
 const MAX_BYTES: u64 = 1 << 20;
-/// The bytes that are kept then.
+/// The bytes at the end of a long log that are kept.
 const KEPT_BYTES: u64 = 256 << 10;
-/// The bytes at the end that are shown if a daemon does not start.
+/// The bytes at the end of the log that are shown if a daemon does not start.
 const TAIL_BYTES: u64 = 2 << 10;
 
-/// Opens the log for appending; makes it (0600) if it is missing.
+/// Opens the log for appending. Makes the file (mode 0600) if it is missing.
 pub(super) fn open(place: &Place) -> anyhow::Result<File> {
     let file = open_private(&place.log_file())?;
     keep_small(&file)?;
     Ok(file)
 }
 
-/// Removes the beginning of a log that has become too long. `log` is open for reading and appending; anything else,
-/// such as a terminal, is left alone. Nobody else may write meanwhile.
+/// Removes the beginning of a log that is too long. `log` must be open for reading and appending. Anything that is not
+/// a file, such as a terminal, is not changed. No other process may write meanwhile.
 pub fn keep_small(mut log: &File) -> io::Result<()> {
     if log.metadata()?.len() <= MAX_BYTES {
         return Ok(());
@@ -31,7 +31,7 @@ pub fn keep_small(mut log: &File) -> io::Result<()> {
     log.write_all(&end)
 }
 
-/// The whole lines at the end of a file, at most this many bytes.
+/// The whole lines at the end of a file, with at most `bytes` bytes.
 fn end_of(file: &File, bytes: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     let from = size.saturating_sub(bytes);
@@ -44,7 +44,7 @@ fn end_of(file: &File, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
-/// The end of the log, as the end of an error message.
+/// The end of the log, written as the end of an error message.
 pub(super) fn tail(place: &Place) -> String {
     let path = place.log_file();
     let end = File::open(&path).and_then(|file| end_of(&file, TAIL_BYTES));

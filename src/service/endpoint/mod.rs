@@ -1,10 +1,11 @@
-//! Where the shared daemon of a session directory is found, and how one is started (protocol.md §10).
+//! The socket of the shared daemon of a session directory: where it is, and how a daemon is started for it (protocol.md
+//! §10).
 //!
 //! In reading order: [`place`] has the path of the socket and of the files beside it, and checks their folder.
-//! [`reach`] connects, and checks who is on the other side. [`start_lock`] lets one process at a time bind the
-//! socket. [`runtime_file`] describes the daemon, and its lock says whether the daemon lives. [`activation`]
-//! takes a socket that systemd has bound. [`detached`] starts a daemon without a terminal. [`log_file`] bounds
-//! the size of its log.
+//! [`reach`] connects to the socket, and checks which user is on the other side. [`start_lock`] lets only one process
+//! at a time bind the socket. [`runtime_file`] describes the daemon, and the lock of that file says whether the daemon
+//! lives. [`activation`] takes a socket that systemd has bound. [`detached`] starts a daemon without a terminal.
+//! [`log_file`] limits the size of the daemon's log.
 
 mod activation;
 pub mod detached;
@@ -31,23 +32,23 @@ use std::fs;
 use treelined_files::os::file::{Identity, identity_of};
 use treelined_files::os::socket::{self, Listener};
 
-/// Connections that wait to be accepted. The system lowers it to its own limit.
+/// The number of connections that can wait to be accepted. The system may have a lower limit.
 const BACKLOG: i32 = 4096;
 
-/// A socket on which a daemon listens, with the runtime file that describes it. Both are removed on drop, unless
-/// another daemon has replaced them.
+/// A socket on which a daemon listens, with the runtime file that describes the daemon. Both are removed on drop,
+/// unless another daemon has replaced them.
 pub struct Endpoint {
     place: Place,
     info: DaemonInfo,
-    /// The socket file; `None` if systemd has bound it, and keeps it.
+    /// The identity of the socket file. `None` if systemd has bound the socket, since systemd keeps the file.
     bound: Option<Identity>,
     runtime_file: Option<RuntimeFile>,
 }
 
-/// Binds the socket, writes the runtime file, and listens. Fails if another daemon listens there.
+/// Binds the socket, writes the runtime file, and listens. Fails if another daemon listens on the socket.
 ///
-/// `lock` is the lock that a starter has passed on; without one it is taken here. It is released at the end: from
-/// then on, the socket itself shows that a daemon runs.
+/// `lock` is the lock that a starter has passed on. Without one, this function takes the lock. The lock is released at
+/// the end of this function, since the socket itself then shows that a daemon runs.
 pub fn listen(
     place: &Place,
     info: &DaemonInfo,
@@ -81,7 +82,7 @@ pub fn listen(
     }
 }
 
-/// Removes the socket of a daemon that has died. Fails if a daemon lives there. Call it with the lock.
+/// Removes the socket of a daemon that has died. Fails if a daemon listens on it. The caller must hold the lock.
 fn make_room(place: &Place) -> anyhow::Result<()> {
     match reach::reach(place)? {
         Reach::Absent => Ok(()),
@@ -104,14 +105,14 @@ fn make_room(place: &Place) -> anyhow::Result<()> {
 }
 
 impl Endpoint {
-    /// Binds the socket and listens. Call it with the lock.
+    /// Binds the socket and listens. The caller must hold the lock.
     fn bind(&mut self, info: &DaemonInfo) -> anyhow::Result<Listener> {
         let path = self.place.socket();
         make_room(&self.place)?;
         let socket =
             socket::bind(path).with_context(|| format!("make the socket {}", path.display()))?;
         self.bound = identity_of(path);
-        // A client that connects finds the runtime file, since nobody can connect before `listen`.
+        // No client can connect before `listen`, so each client finds the runtime file.
         self.runtime_file = Some(RuntimeFile::write(&self.place, info)?);
         socket
             .listen(BACKLOG)
@@ -137,10 +138,10 @@ impl Endpoint {
         }
     }
 
-    /// Removes the socket and the runtime file, so that another daemon can start while this one ends. The socket and
-    /// the file of another daemon stay.
+    /// Removes the socket and the runtime file, so that another daemon can start while this one ends. If another daemon
+    /// has replaced them, they stay.
     pub(crate) fn withdraw(&mut self) {
-        // A starter that holds the lock decides by the socket, so the socket must not vanish under it.
+        // A starter with the lock checks the socket and then acts, so the socket must not vanish in between.
         let lock = StartLock::take(&self.place, LOCK_TIMEOUT);
         if let Err(error) = &lock {
             tracing::warn!("the socket stays: {error:#}");
@@ -149,7 +150,7 @@ impl Endpoint {
         self.remove_files();
     }
 
-    /// Call it with the lock.
+    /// The caller must hold the lock.
     fn remove_files(&mut self) {
         if let Some(bound) = self.bound.take()
             && identity_of(self.place.socket()) == Some(bound)

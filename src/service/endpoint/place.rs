@@ -1,6 +1,6 @@
 //! The path of the socket and of the files beside it, and the checks of their folder.
 //!
-//! Another user must not be able to put a socket into the folder: a client would send its messages to that user.
+//! Another user must not be able to put a socket into the folder, since a client would send its messages to that user.
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 #[derive(Debug, Clone)]
 pub struct Place {
     socket: PathBuf,
-    /// Whether the path is derived from the session directory, in the run folder.
+    /// Whether the path is derived from the session directory. It is then in the run folder.
     is_derived: bool,
 }
 
@@ -74,7 +74,7 @@ impl Place {
         self.beside(".json")
     }
 
-    /// The path of the socket with another ending instead of `.sock`.
+    /// The path of the socket, with another ending in place of `.sock`.
     fn beside(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_name().unwrap_or_default();
         let stem = name.as_encoded_bytes().strip_suffix(b".sock");
@@ -87,8 +87,8 @@ impl Place {
         self.socket.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Makes the run folder (0700) if it is missing, and checks it. The folder of a path that the user gives is
-    /// not made.
+    /// Makes the run folder (mode 0700) if it is missing, and checks it. If the user gives a path, its folder is not
+    /// made.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         let folder = self.folder();
         if self.is_derived {
@@ -114,7 +114,7 @@ impl Place {
         }
     }
 
-    /// Fails if another user could put a socket in the folder. Returns whether the folder exists.
+    /// Fails if another user could put a socket into the folder. Returns whether the folder exists.
     pub fn check(&self) -> anyhow::Result<bool> {
         let folder = self.folder();
         let metadata = match self.is_derived {
@@ -135,7 +135,7 @@ impl Place {
         }
         let (uid, mode) = owner_and_mode(&metadata).context("ask for the owner of the folder")?;
         let own = process::effective_user();
-        // Root can do anything already, and owns /run and /tmp.
+        // Root has all rights already, and owns /run and /tmp.
         if uid != own && (self.is_derived || uid != 0) {
             bail!(
                 "{shown} belongs to another user (uid {uid}; this is uid {own}): set {RUNTIME_DIR} to a folder of \
@@ -147,7 +147,7 @@ impl Place {
                 "{shown} can be written by others; use chmod go-w, or give another path with --socket"
             );
         }
-        // A user who can rename a folder on the path can replace the folder of the socket by another one.
+        // A user who can rename a folder of the path could replace the folder of the socket.
         let checked = match mode & 0o1000 {
             0 => folder,
             _ => folder.parent().unwrap_or(folder),
@@ -161,7 +161,7 @@ impl Place {
     }
 }
 
-/// `$XDG_RUNTIME_DIR/treelined`, else `/tmp/treelined-<uid>`.
+/// The folder for derived paths: `$XDG_RUNTIME_DIR/treelined`, else `/tmp/treelined-<uid>`.
 fn run_folder(environment: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
     let named = environment(RUNTIME_DIR).map(PathBuf::from);
     match named.filter(|folder| folder.is_absolute()) {
@@ -173,7 +173,7 @@ fn run_folder(environment: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
     }
 }
 
-/// `<8 hexadecimal digits of the SHA-256 of the canonical path>.sock`.
+/// The name of the socket: `<8 hexadecimal digits of the SHA-256 of the canonical path>.sock`.
 fn name_for(session_dir: &Path) -> String {
     let canonical = canonical(session_dir);
     let digest = Sha256::digest(canonical.as_os_str().as_encoded_bytes());
@@ -185,8 +185,8 @@ fn name_for(session_dir: &Path) -> String {
     name
 }
 
-/// Resolves the symbolic links of a path. If the path does not exist, only its existing part is resolved, so
-/// that the result is the same after the path is created.
+/// Resolves the symbolic links of a path. If the path does not exist, only its existing part is resolved. So the result
+/// does not change when the path is created.
 pub fn canonical(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(found) = above.canonicalize() {

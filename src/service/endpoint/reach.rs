@@ -1,4 +1,4 @@
-//! Connecting to the socket, and the user on the other side.
+//! Connects to the socket, and checks the user on the other side.
 
 use super::place::Place;
 use super::start_lock::{LOCK_TIMEOUT, START_TIMEOUT, StartLock};
@@ -10,9 +10,9 @@ use treelined_files::os::file::owner_and_mode;
 use treelined_files::os::process;
 use treelined_files::os::socket::{self, Stream};
 
-/// How long to wait between two tries while another process starts a daemon.
+/// The pause between two tries while another process starts a daemon.
 const PAUSE: Duration = Duration::from_millis(5);
-/// A message that every daemon answers at once: a request without a method.
+/// A message that every daemon answers at once, since it is a request without a method.
 const PROBE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0}\n";
 
 /// The state of a socket.
@@ -24,13 +24,13 @@ pub(super) enum Reach {
     Stale,
 }
 
-/// Whether the process on the other side of a connection belongs to this user. Call it on each accepted
-/// connection, before anything is read.
+/// Whether the process on the other side of a connection belongs to this user. The daemon must check this for each
+/// accepted connection before it reads anything.
 pub(crate) fn peer_is_same_user(stream: &Stream) -> io::Result<bool> {
     Ok(socket::peer(stream)?.user == process::effective_user())
 }
 
-/// Connects. Fails if something other than a socket of this user is there, or if nobody accepts in time.
+/// Connects to the socket. Fails if the path has anything but a socket of this user, or if no process accepts in time.
 pub(super) fn reach(place: &Place) -> anyhow::Result<Reach> {
     let path = place.socket();
     if !is_socket(path)? {
@@ -46,7 +46,7 @@ pub(super) fn reach(place: &Place) -> anyhow::Result<Reach> {
         },
     };
     let peer = socket::peer(&stream).context("ask for the user of the socket")?;
-    // Root can do anything already, and binds sockets for the services of others.
+    // Root has all rights already, and binds sockets for the services of other users.
     if peer.user != process::effective_user() && peer.user != 0 {
         bail!(
             "{} is served by another user (uid {}): give another path with --socket",
@@ -57,7 +57,7 @@ pub(super) fn reach(place: &Place) -> anyhow::Result<Reach> {
     Ok(Reach::Connected(stream))
 }
 
-/// Whether there is a socket of this user. Fails if something else is there.
+/// Whether the path has a socket of this user. Fails if it has anything else.
 fn is_socket(path: &Path) -> anyhow::Result<bool> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -87,14 +87,15 @@ fn is_socket(path: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Connects to the running daemon; `None` if none runs. Waits while another process starts one.
+/// Connects to the running daemon; `None` if no daemon runs. Waits while another process starts a daemon.
 pub fn find(place: &Place) -> anyhow::Result<Option<Stream>> {
     if !place.check()? {
         return Ok(None);
     }
     let began = Instant::now();
     loop {
-        // Asked first: a starter that ends between the two questions has a daemon that listens.
+        // This must be read first. If a starter ends between the two checks, its daemon listens, and the second check
+        // finds the daemon.
         let is_starting = StartLock::is_taken(place);
         match reach(place)? {
             Reach::Connected(stream) => return Ok(Some(stream)),
@@ -105,7 +106,8 @@ pub fn find(place: &Place) -> anyhow::Result<Option<Stream>> {
     }
 }
 
-/// Connects to the running daemon, or starts one by `start`, which holds the lock until the daemon listens.
+/// Connects to the running daemon. If no daemon runs, starts one by `start`, which holds the lock until the daemon
+/// listens.
 pub fn find_or_start(
     place: &Place,
     start: impl FnOnce(StartLock) -> anyhow::Result<()>,
@@ -117,7 +119,7 @@ pub fn find_or_start(
             return Ok(stream);
         }
         if let Some(lock) = StartLock::try_take(place)? {
-            // Another starter may have ended meanwhile.
+            // Another starter may have started a daemon before this lock was taken.
             if let Reach::Connected(stream) = reach(place)? {
                 return Ok(stream);
             }
@@ -137,7 +139,8 @@ pub fn find_or_start(
     }
 }
 
-/// Fails unless the daemon answers a message in time: a process that is stopped accepts connections all the same.
+/// Fails unless the daemon answers a message in time. A connection alone proves nothing, since a stopped process
+/// accepts connections too.
 pub fn probe(place: &Place) -> anyhow::Result<()> {
     let path = place.socket();
     let Reach::Connected(mut stream) = reach(place)? else {
@@ -147,7 +150,7 @@ pub fn probe(place: &Place) -> anyhow::Result<()> {
     let asked = stream
         .set_read_timeout(Some(START_TIMEOUT))
         .and_then(|()| stream.write_all(PROBE))
-        // To its end: a connection that is closed with unread bytes is an error for the daemon.
+        // The whole answer is read: if a connection is closed with unread bytes, the daemon sees an error.
         .and_then(|()| BufReader::new(&stream).read_until(b'\n', &mut answer));
     match asked {
         Ok(1..) => Ok(()),

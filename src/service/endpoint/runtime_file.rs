@@ -1,7 +1,7 @@
-//! The runtime file: who the daemon is and how to reach it.
+//! The runtime file: it describes the daemon and how to reach it.
 //!
-//! The daemon holds the file's lock as long as it lives. So the file of a daemon that was killed is known as such,
-//! even if another process has its number.
+//! The daemon holds the lock of the file as long as it lives. So a reader can see that a daemon was killed, even if
+//! another process has its process id.
 
 use super::place::{Place, remove};
 use anyhow::{Context, bail};
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct DaemonInfo {
     pub pid: u32,
     pub socket: String,
-    /// The URL of the WebSocket; null without one.
+    /// The URL of the WebSocket; null if the daemon has none.
     pub web_socket: Option<String>,
     /// The token for the WebSocket.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,12 +32,12 @@ pub struct DaemonInfo {
     pub version: String,
     pub protocol_version: u32,
     pub session_dir: String,
-    /// ISO 8601.
+    /// The time of the start, in ISO 8601.
     pub started_at: String,
     pub environment: EnvironmentOrigin,
-    /// The daemon's options in force, by their names on the command line.
+    /// The options of the daemon that apply, by their names on the command line.
     pub options: BTreeMap<String, String>,
-    /// The sockets of limited connections that it serves.
+    /// The sockets of limited connections that the daemon serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<AccessInfo>,
 }
@@ -55,7 +55,7 @@ pub struct AccessInfo {
     pub redact: bool,
 }
 
-/// The user and the process whose environment variables and keys the daemon has.
+/// The user and the process from which the daemon has its environment variables and keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentOrigin {
@@ -68,7 +68,7 @@ pub struct EnvironmentOrigin {
     pub cwd: String,
 }
 
-/// How a daemon was started.
+/// The way in which a daemon was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Starter {
@@ -76,26 +76,26 @@ pub enum Starter {
     Connect,
     /// `treelined serve --listen`.
     Serve,
-    /// Socket activation.
+    /// Socket activation by systemd.
     Systemd,
 }
 
-/// The runtime file of this process, locked.
+/// The runtime file of this process. It is locked.
 #[derive(Debug)]
 pub(super) struct RuntimeFile {
     file: Arc<File>,
-    /// The files that it has replaced, with their locks: a process that has read one of them asks whether the daemon
-    /// lives.
+    /// The earlier files of this daemon, with their locks. A process that has read one of them checks its lock to see
+    /// whether the daemon lives.
     replaced: Vec<Arc<File>>,
 }
 
 impl RuntimeFile {
-    /// Writes the file. It replaces the file of a dead daemon.
+    /// Writes the file. Replaces the file of a dead daemon.
     pub(super) fn write(place: &Place, info: &DaemonInfo) -> anyhow::Result<Self> {
         let path = place.runtime_file();
         let failed = || format!("write {}", path.display());
         let at = Location::of_path(&path)?;
-        // Unfinished files of daemons that were killed. They do not prevent another one.
+        // Removes unfinished files of daemons that were killed. If this fails, the daemon can start all the same.
         let _unreadable = temporary::remove_abandoned(&at.folder);
         let mut text = serde_json::to_vec_pretty(info)?;
         text.push(b'\n');
@@ -103,7 +103,7 @@ impl RuntimeFile {
         let file = Arc::clone(temporary.file());
         (&*file).write_all(&text).with_context(failed)?;
         temporary.name_locked(&at).with_context(failed)?;
-        // Not locked yet where a file in the making is not.
+        // Locks the file where the system has not locked it while it was unfinished.
         file.lock().with_context(failed)?;
         Ok(Self {
             file,
@@ -111,7 +111,7 @@ impl RuntimeFile {
         })
     }
 
-    /// Replaces the content.
+    /// Replaces the content of the file.
     pub(super) fn rewrite(&mut self, place: &Place, info: &DaemonInfo) -> anyhow::Result<()> {
         let Self { file, .. } = Self::write(place, info)?;
         self.replaced.push(std::mem::replace(&mut self.file, file));
@@ -145,8 +145,8 @@ impl FoundInfo {
     }
 }
 
-/// Reads the runtime file, of a living or a dead daemon; `None` if there is none. Fails if it was not written by
-/// this user.
+/// Reads the runtime file of a living or a dead daemon; `None` if there is no file. Fails if another user has written
+/// the file.
 pub fn read(place: &Place) -> anyhow::Result<Option<FoundInfo>> {
     let path = place.runtime_file();
     if identity_of(&path).is_none() {

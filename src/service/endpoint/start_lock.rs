@@ -1,7 +1,7 @@
-//! The lock of a socket: its holder alone may remove a stale socket and bind a new one.
+//! The lock of a socket. Only its holder may remove a stale socket and bind a new one.
 //!
-//! The system releases it when its holder ends. Only a daemon that is started inherits it: its starter passes the lock
-//! on as stdin.
+//! The system releases the lock when its holder ends. No child process inherits the lock, except for a daemon that is
+//! started: the starter passes the lock on as stdin.
 
 use super::place::Place;
 use anyhow::{Context, bail};
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use treelined_files::os::file::{Location, identity_of, is_private, status_of};
 use treelined_files::os::handle::HandleAccess;
 
-/// How long a starter waits until the daemon that it has started is ready.
+/// How long a starter waits until its daemon is ready.
 pub const START_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long to wait for another process that holds the lock: it may be waiting for a daemon itself.
+/// How long a process waits for the lock while another process holds it. That process may be waiting for a daemon.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The held lock, released on drop.
+/// The lock, held. It is released on drop.
 #[must_use]
 #[derive(Debug)]
 pub struct StartLock(File);
@@ -40,7 +40,7 @@ impl StartLock {
         }
     }
 
-    /// Waits for the lock.
+    /// Waits until the lock is taken. Fails after `patience`.
     pub(crate) fn take(place: &Place, patience: Duration) -> anyhow::Result<Self> {
         let began = Instant::now();
         loop {
@@ -61,7 +61,7 @@ impl StartLock {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// The message for a lock that is not released.
+    /// The error message for a lock that another process does not release.
     pub(super) fn held(place: &Place) -> String {
         let path = place.lock_file();
         format!(
@@ -71,21 +71,22 @@ impl StartLock {
         )
     }
 
-    /// The lock that a starter has passed on as this stream; `None` if the stream is another file.
+    /// The lock that a starter has passed on as this stream. `None` if the stream is not the lock file.
     pub(super) fn passed_on(place: &Place, file: File) -> io::Result<Option<Self>> {
         let is_lock = identity_of(&place.lock_file()) == Some(status_of(&file)?.identity);
-        // On the starter's open file this takes nothing: the lock belongs to the file, not to a process.
+        // The starter's open file has the lock already, so this call changes nothing: a lock belongs to an open file,
+        // and not to a process.
         Ok((is_lock && file.try_lock().is_ok()).then_some(Self(file)))
     }
 
-    /// The lock as a stream of a child, which holds it from then on.
+    /// Makes the lock a stream of a child process, which then holds the lock.
     pub(super) fn into_stream(self) -> Stdio {
         self.0.into()
     }
 }
 
-/// Opens a file beside the socket for reading and appending, and makes it (0600) if it is missing. Fails if it is
-/// a link, or no regular file, or if another user could change it.
+/// Opens a file beside the socket for reading and appending, and makes the file (mode 0600) if it is missing. Fails if
+/// the path is a link or not a regular file, or if another user could change the file.
 pub(super) fn open_private(path: &Path) -> anyhow::Result<File> {
     let at = Location::of_path(path)?;
     let file = match at.folder.create(&at.name) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use treelined_core::timestamp;
 
-/// A folder for sockets, as `XDG_RUNTIME_DIR`.
+/// A folder for sockets, used as `XDG_RUNTIME_DIR`.
 struct RunDir(TempDir);
 
 impl RunDir {
@@ -25,7 +25,7 @@ impl RunDir {
         self.0.path()
     }
 
-    /// The derived place of a session directory.
+    /// The derived place of the socket for a session directory.
     fn place(&self) -> Place {
         self.place_of(&self.path().join("sessions"))
     }
@@ -63,7 +63,7 @@ fn listen_at(place: &Place) -> anyhow::Result<(Endpoint, Listener)> {
     listen(place, &info(), None, None)
 }
 
-/// A socket that nobody listens on.
+/// Leaves a socket on which no process listens.
 fn leave_stale_socket(place: &Place) {
     place.prepare().unwrap();
     drop(Listener::bind(place.socket()).unwrap());
@@ -146,7 +146,7 @@ fn the_run_folder_is_made_private_and_a_replaced_one_is_refused() {
     place.prepare().unwrap();
     let mode = || fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(), 0o700);
-    // Folders that systemd makes are readable by all if the unit does not say otherwise.
+    // A folder that systemd makes is readable by all, unless the unit says otherwise.
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
     place.prepare().unwrap();
     assert_eq!(mode(), 0o700);
@@ -234,7 +234,7 @@ fn links_in_place_of_the_files_beside_the_socket_are_refused() {
         match name {
             "lock" => refused(listen_at(&place), "is not a regular file"),
             "log" => refused(log_file::open(&place), "is not a regular file"),
-            // It is replaced, not followed.
+            // The link is replaced, and the file that it names does not change.
             _ => {
                 refused(runtime_file::read(&place), "is not a regular file");
                 drop(listen_at(&place).unwrap());
@@ -285,7 +285,7 @@ fn the_lock_excludes_others_until_its_holder_lets_go() {
     drop(StartLock::take(&place, patience).unwrap());
 }
 
-/// A starter passes the lock on, so it is held without a gap until the daemon listens.
+/// A starter passes the lock on, so the lock is held without a gap until the daemon listens.
 #[test]
 fn a_lock_that_was_passed_on_is_held_until_the_daemon_listens() {
     let run = RunDir::new();

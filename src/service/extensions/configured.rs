@@ -1,4 +1,4 @@
-//! The configured extensions, and the connections of those that run.
+//! The configured extensions, and the connections of those that are running.
 
 use crate::hooks::OnFailure;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use treelined_files::lock::lock;
 use treelined_files::os::program::Executable;
 use treelined_wire::BeforeEvent;
 
-/// The variable that names an extension to its program. A daemon with this variable starts no extensions: the program
-/// of an extension may run a daemon.
+/// The environment variable that tells a program the name of its extension. A daemon that has this variable starts no
+/// extensions, since the program of an extension may run a daemon.
 pub const NAME_VARIABLE: &str = "TREELINED_EXTENSION";
 
 /// A client that the daemon starts.
@@ -19,19 +19,19 @@ pub struct Extension {
     pub name: String,
     pub executable: Executable,
     pub sessions: ExtensionSessions,
-    /// The events for which `on_failure` answers if the extension cannot.
+    /// The events that the extension must answer. If it cannot, `on_failure` is the answer.
     pub answers: Vec<BeforeEvent>,
     pub on_failure: OnFailure,
-    /// The configuration file that names it.
+    /// The configuration file that has the extension.
     pub named_in: PathBuf,
 }
 
 /// The sessions that are open for an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtensionSessions {
-    /// Those that it opens.
+    /// The sessions that the extension opens.
     Own,
-    /// Also those that are open for any other connection.
+    /// Also the sessions that are open for any other connection.
     All,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Extensions {
 
 struct ConfiguredExtension {
     extension: Arc<Extension>,
-    /// Its connection, while it is ready.
+    /// The connection of the extension, while the extension is ready.
     connection: Mutex<Option<ConnectionId>>,
 }
 
@@ -69,7 +69,7 @@ impl Extensions {
             .map(|configured| &*configured.extension)
     }
 
-    /// The extension's connection, if it is ready.
+    /// The connection of the extension, if the extension is ready.
     pub(crate) fn connection(&self, number: usize) -> Option<ConnectionId> {
         self.list
             .get(number)
@@ -87,7 +87,7 @@ impl Extensions {
     pub(crate) fn set_ended(&self, number: usize, connection: ConnectionId) {
         if let Some(configured) = self.list.get(number) {
             let mut current = lock(&configured.connection);
-            // A later run may be ready already.
+            // A later run of the extension may be ready already.
             if *current == Some(connection) {
                 *current = None;
             }

@@ -1,7 +1,8 @@
-//! Clients that the daemon starts (protocol.md §11): their settings, and the connections of those that run.
+//! Clients that the daemon starts (protocol.md §11): their settings, and the connections of those that are running.
 //!
-//! [`configured`] has those of the configuration. [`supervisor`] starts and restarts them, [`restart`] decides when; [`stderr`] logs what they write there. `serve` serves their connections, and `daemon`
-//! opens sessions for them.
+//! [`configured`] has the extensions of the configuration. [`supervisor`] starts and restarts them, [`restart`] decides
+//! when, and [`stderr`] logs what they write to stderr. `serve` serves their connections, and `daemon` opens sessions
+//! for them.
 
 mod configured;
 mod restart;

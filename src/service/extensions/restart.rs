@@ -1,4 +1,4 @@
-//! When a program that has ended is started again. Pure: times are given.
+//! Decides when a program that has ended is started again. Pure: the caller gives the times.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 /// The most restarts within [`WINDOW`].
 pub(super) const MAX_RESTARTS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
-/// The pause before the first restart. Each further one within the window doubles it.
+/// The pause before the first restart. Each further restart within the window doubles the pause.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// The restarts of one program within the last minute.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
-    /// Times of restarts, oldest first.
+    /// The times of restarts, oldest first.
     recent: VecDeque<Duration>,
 }
 
 impl Restarts {
-    /// The pause before the next restart of a program that ends at this time; `None` if it has been restarted too
-    /// often. Times count from any one instant.
+    /// The pause before the next restart of a program that ends at the time `now`; `None` if the program was restarted
+    /// too often. Times count from any one instant.
     pub(super) fn pause_after_end(&mut self, now: Duration) -> Option<Duration> {
         while let Some(oldest) = self.recent.front()
             && now.saturating_sub(*oldest) >= WINDOW
@@ -38,7 +38,7 @@ impl Restarts {
 mod tests {
     use super::*;
 
-    /// The pauses after ends at these times, in milliseconds.
+    /// The pauses after ends at these times. All times are in milliseconds.
     fn pauses(ends: &[u64]) -> Vec<Option<u64>> {
         let mut restarts = Restarts::default();
         let pause = |end: &u64| {

@@ -1,11 +1,12 @@
-//! The stderr of an extension in the log of the daemon: whole lines with the extension's name, and a budget of bytes.
+//! Writes the stderr of an extension to the log of the daemon: whole lines with the extension's name, within a budget
+//! of bytes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};
 
-/// Longest line in the log, in bytes; a longer one becomes several.
+/// The longest line in the log, in bytes. A longer line becomes several lines.
 const MAX_LINE: u64 = 4096;
-/// The most bytes in the log in [`WINDOW`]; the rest is left out.
+/// The most bytes that an extension writes to the log in [`WINDOW`]. The rest is left out.
 const BUDGET: u64 = 256 << 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -43,22 +44,22 @@ fn say_left_out(extension: &str, bytes: u64) {
     }
 }
 
-/// The bytes that the log still takes.
+/// The budget of bytes for the log.
 struct Budget {
     window: Instant,
     used: u64,
-    /// Bytes that were not logged, and not reported yet.
+    /// The bytes that were left out and are not reported yet.
     left_out: u64,
 }
 
-/// Whether the log takes a line.
+/// Whether the budget has room for a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Room {
-    /// So many bytes before it were left out.
+    /// There is room. This many bytes before the line were left out.
     Some {
         left_out: u64,
     },
-    /// It is the first line that is left out.
+    /// There is no room, and this line is the first one that is left out.
     NoMore,
     None,
 }
@@ -83,7 +84,7 @@ impl Budget {
             return Room::Some { left_out };
         }
         let is_first = self.used < BUDGET;
-        // A shorter line must not follow one that was left out.
+        // After a line that was left out, a shorter line must not be logged.
         self.used = BUDGET;
         self.left_out += bytes;
         match is_first {
@@ -97,7 +98,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// An extension wrote 400 MB to the log of a stdio daemon in seconds.
+    /// An extension once wrote 400 MB to the log of a stdio daemon in seconds.
     #[test]
     fn lines_over_the_budget_of_a_minute_are_counted() {
         let begin = Instant::now();

@@ -1,6 +1,6 @@
-//! Starts extensions, restarts those that end, and ends all at the end of the daemon.
+//! Starts extensions, restarts extensions that end, and ends all of them at the end of the daemon.
 //!
-//! Each extension has a thread: the system kills a program when the thread that has started it ends.
+//! Each extension has a thread, since the system kills a program when the thread that has started it ends.
 
 use super::configured::{Extension, NAME_VARIABLE};
 use super::restart::{MAX_RESTARTS, Restarts};
@@ -19,28 +19,28 @@ use treelined_files::os::running::RunningProgram;
 pub(crate) use treelined_files::os::socket::{self, Stream};
 use treelined_files::os::watch;
 
-/// The time from the start of an extension until it has introduced itself.
+/// How long an extension may take from its start to its introduction.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The time that an extension has to end by itself once its stdin has ended.
+/// How long an extension may take to end after the end of its stdin.
 const END_OF_INPUT_GRACE: Duration = Duration::from_millis(500);
-/// The time that it then has to end after SIGTERM.
+/// How long the extension may then take to end after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// The longest wait for the end of a connection whose program has ended.
 const CONNECTION_ENDS: Duration = Duration::from_secs(10);
-/// The longest wait until the stderr of a program that has ended is in the log.
+/// The longest wait for the last stderr of a program that has ended.
 const STDERR_ENDS: Duration = Duration::from_millis(500);
-/// Bytes of the stacks of the threads.
+/// The bytes of the stack of each thread.
 const STACK: usize = 256 << 10;
 
-/// One run of an extension, as its connection sees it.
+/// One run of an extension, as the connection of the run sees it.
 pub(crate) struct ExtensionRun {
-    /// The extension's number in the order of the configuration.
+    /// The number of the extension, counted in the order of the configuration.
     pub(crate) number: usize,
     pub(crate) name: String,
     signals: RunSignals,
 }
 
-/// Reports about one run to the supervisor.
+/// Reports changes of one run to the supervisor.
 #[derive(Clone)]
 struct RunSignals {
     run: u64,
@@ -49,7 +49,7 @@ struct RunSignals {
 
 /// A message to the thread of an extension.
 enum Signal {
-    /// About the run with this number.
+    /// A change of the run with this number.
     Run(u64, RunChange),
     DaemonEnds,
 }
@@ -57,9 +57,9 @@ enum Signal {
 enum RunChange {
     /// The extension has introduced itself.
     Ready,
-    /// Its program has ended.
+    /// The program of the extension has ended.
     Died,
-    /// Its connection has ended.
+    /// The connection of the extension has ended.
     Disconnected,
 }
 
@@ -70,7 +70,7 @@ enum Awaited {
     DaemonEnds,
 }
 
-/// The reason why a run is over.
+/// The reason why a run has ended.
 enum RunEnd {
     NotStarted(Failure),
     NotServed(anyhow::Error),
@@ -80,15 +80,16 @@ enum RunEnd {
     DaemonEnds,
 }
 
-/// Serves sockets as the connection of an extension.
+/// Serves the sockets of an extension as a connection.
 pub(crate) type ServeExtension =
     dyn Fn(ExtensionRun, ExtensionSockets) -> anyhow::Result<()> + Send + Sync;
 
-/// The daemon's ends of the sockets of an extension. There are two, since programs take input on stdout for its end.
+/// The daemon's ends of the two sockets of an extension. There are two, since some programs take data that arrives on
+/// their stdout for the end of stdout.
 pub(crate) struct ExtensionSockets {
-    /// From the stdout of the extension.
+    /// The socket from the stdout of the extension.
     pub(crate) input: Stream,
-    /// To the stdin of the extension.
+    /// The socket to the stdin of the extension.
     pub(crate) output: Stream,
 }
 
@@ -100,10 +101,10 @@ impl ExtensionSockets {
         })
     }
 
-    /// Ends the connection for both sides.
+    /// Ends the connection in both directions.
     fn shut_down(&self) {
         for socket in [&self.input, &self.output] {
-            // Fails if the other side has ended.
+            // The call fails if the other side has ended.
             let _closed = socket.shutdown(Shutdown::Both);
         }
     }
@@ -123,12 +124,14 @@ struct Supervisor {
     signals: Receiver<Signal>,
     /// The number of the last run.
     run: u64,
-    /// Whether the daemon ends. The end of the connections may be noticed before [`Signal::DaemonEnds`].
+    /// Whether the daemon ends. A supervisor may notice the end of its connection before it gets
+    /// [`Signal::DaemonEnds`].
     daemon_ends: Arc<AtomicBool>,
 }
 
 impl Supervisors {
-    /// Starts the extensions, given with their numbers. `daemon_ends` is set before the connections are asked to end.
+    /// Starts the extensions, which are given with their numbers. The caller sets `daemon_ends` before it asks the
+    /// connections to end.
     pub(crate) fn start<'a>(
         extensions: impl Iterator<Item = (usize, &'a Arc<Extension>)>,
         serve: &Arc<ServeExtension>,
@@ -153,10 +156,10 @@ impl Supervisors {
         Ok(Self { threads })
     }
 
-    /// Ends all extensions, whose connections must have been asked to end, and waits for them.
+    /// Ends all extensions, and waits for them. The caller has asked their connections to end.
     pub(crate) fn end(self) {
         for (sender, _) in &self.threads {
-            // Fails if the extension was given up.
+            // The call fails if the supervisor has given the extension up.
             let _given_up = sender.send(Signal::DaemonEnds);
         }
         for (_, thread) in self.threads {
@@ -179,7 +182,7 @@ impl ExtensionRun {
 
 impl RunSignals {
     fn send(&self, change: RunChange) {
-        // Fails if the supervisor has ended, which then needs no reports.
+        // The call fails if the supervisor has ended. It then needs no reports.
         let _over = self.sender.send(Signal::Run(self.run, change));
     }
 }
@@ -215,7 +218,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs the extension until it fails or the daemon ends.
+    /// Runs the extension once, until the run fails or the daemon ends.
     fn run_once(&mut self) -> (RunEnd, EndStatus) {
         let (program, sockets, stderr_ends) = match self.start() {
             Ok(started) => started,
@@ -240,13 +243,13 @@ impl Supervisor {
         };
         drop(watch);
         let status = self.stop(&end, program, &sockets);
-        // A process that the extension has left behind may still have stderr.
+        // A process that the extension has started may still have stderr open, so the wait is limited.
         let _late = stderr_ends.recv_timeout(STDERR_ENDS);
         (end, EndStatus(status))
     }
 
-    /// Starts the program. Returns it with this process's ends of its sockets, and a channel that is closed once all of
-    /// its stderr is in the log.
+    /// Starts the program. Returns the program, this process's ends of its sockets, and a channel. The channel is
+    /// closed when all stderr of the program is in the log.
     fn start(&self) -> Result<(RunningProgram, ExtensionSockets, Receiver<()>), Failure> {
         let (output, stdin) = socket::pair().map_err(Failure::NotStarted)?;
         let (input, stdout) = socket::pair().map_err(Failure::NotStarted)?;
@@ -266,7 +269,7 @@ impl Supervisor {
         Ok((program, ExtensionSockets { input, output }, stderr_ends))
     }
 
-    /// Waits until the run is over, or until the time for the handshake is.
+    /// Waits until the run has ended, or until the time for the introduction is over.
     fn wait_for_end(&mut self) -> RunEnd {
         let mut until = Some(Instant::now() + HANDSHAKE);
         loop {
@@ -305,7 +308,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends the connection, then the program and its process group: by the end of its input, by SIGTERM, by SIGKILL.
+    /// Ends the connection, then the program and its process group: first by the end of input, then by SIGTERM, at last
+    /// by SIGKILL.
     fn stop(
         &mut self,
         end: &RunEnd,
@@ -319,7 +323,7 @@ impl Supervisor {
                 self.wait_for_disconnection();
             }
             _ => {
-                // A process that the extension has left behind may still have the socket.
+                // A process that the extension has started may still have the socket open.
                 sockets.shut_down();
                 self.wait_for_disconnection();
             }
@@ -353,7 +357,7 @@ impl Supervisor {
     }
 }
 
-/// How the program ended, for the log.
+/// The exit status of the program, as text for the log.
 struct EndStatus(Option<ExitStatus>);
 
 impl fmt::Display for EndStatus {

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A place where clients connect.
+/// An address to which clients connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// stdin and stdout of this process.
+    /// The stdin and stdout of this process.
     Stdio,
     /// A socket at this path, or at the path of the shared daemon.
     Unix(Option<PathBuf>),
-    /// The page and the WebSocket at this address, or at one that the daemon picks.
+    /// The page and the WebSocket at this address, or at an address that the daemon picks.
     WebSocket(Option<SocketAddr>),
 }
 

@@ -1,7 +1,7 @@
-//! The threads of one connection: one reads and dispatches, one writes.
+//! The threads of one connection: one thread reads and dispatches, the other writes.
 //!
-//! Both sleep in the kernel while the connection is idle. The reader of a socket ends its connection: a failed write
-//! and a request to end both end its input.
+//! Both sleep in the kernel while the connection is idle. The reader of a socket ends the connection when the input
+//! ends. A failed write ends the input, and a request to end the connection does too.
 
 use super::server::{EndReason, Server};
 use crate::access::{Access, Rights};
@@ -22,16 +22,17 @@ use treelined_files::os::{ready, stream::into_file};
 
 /// How long running requests may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// The time for which cancelled requests may still answer.
+/// How long cancelled requests may still take to answer.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
-/// The time without reading after which a client is not waited for while the daemon ends, nor an extension at its end.
+/// How long a client may read nothing at the end of the daemon, or an extension at its own end. After that, nothing
+/// waits for it.
 const STALLED: Duration = Duration::from_secs(1);
-/// The longest end of a connection that is asked to end.
+/// The longest time until a connection ends after it is asked to end.
 pub(super) const LONGEST_END: Duration = SHUTDOWN_GRACE.saturating_add(LAST_WORDS);
 
-/// Bytes of the stack of a thread that reads a socket. Only the pages in use take memory.
+/// The bytes of the stack of a thread that reads a socket. Only pages that are used take memory.
 const READER_STACK: usize = 1 << 20;
-/// Bytes of the stack of a thread that writes.
+/// The bytes of the stack of a thread that writes.
 const WRITER_STACK: usize = 128 << 10;
 
 /// A connection with its dispatcher.
@@ -61,7 +62,7 @@ impl ServedConnection {
         &self.connection.outbox
     }
 
-    /// Starts the thread that writes. It calls `broken` if the client reads no more.
+    /// Starts the thread that writes. The thread calls `broken` if the client does not read any more.
     pub(super) fn start_writer(
         &self,
         mut output: Arc<File>,
@@ -116,7 +117,7 @@ impl ServedConnection {
             (frame, more) = match frames.next_and_more() {
                 Ok(next) => next,
                 Err(error) => {
-                    // A client that was killed resets its socket.
+                    // The socket of a client that was killed reports a reset.
                     if error.kind() != io::ErrorKind::ConnectionReset {
                         tracing::warn!(%error, "the input could not be read");
                     }
@@ -141,7 +142,7 @@ impl ServedConnection {
         }
     }
 
-    /// Refuses later requests. Ends the time for running ones if the reason limits it.
+    /// Refuses later requests. If the reason limits the time of running requests, the time begins.
     pub(super) fn begin_end(&self, reason: EndReason) {
         self.connection.end();
         self.server.daemon.questions.leave(self.connection.id, None);
@@ -155,8 +156,8 @@ impl ServedConnection {
         }
     }
 
-    /// Waits until `work` is done. Once the connection is asked to end, requests that outlast the grace time are
-    /// cancelled and answered.
+    /// Waits until `work` is done. After the connection is asked to end, requests get a grace time. Requests that take
+    /// longer are cancelled, and then answered.
     pub(super) async fn within_grace(&self, work: impl Future<Output = ()>) {
         let mut work = pin!(work);
         tokio::select! {
@@ -168,14 +169,15 @@ impl ServedConnection {
         }
     }
 
-    /// Ends after the grace time that a signal, `shutdown` or the death of the client's process begins; it may
-    /// follow the end of the input.
+    /// Waits until the connection is asked to end, and then for the grace time. A signal, `shutdown` and the death of
+    /// the client's process ask for the end, and may do so after the end of the input.
     async fn grace_period(&self) {
         self.connection.asked_to_end.cancelled().await;
         tokio::time::sleep(SHUTDOWN_GRACE).await;
     }
 
-    /// Ends this connection, and not the daemon: answers what runs, and removes what belongs to the connection.
+    /// Ends this connection, but not the daemon: answers running requests, and removes everything that belongs to the
+    /// connection.
     pub(super) fn finish(&self, reason: EndReason, writer: JoinHandle<()>) {
         self.begin_end(reason);
         let daemon = &self.server.daemon;
@@ -205,7 +207,7 @@ pub(super) fn serve_socket(
 ) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
     let rights = match access {
-        // A connection whose secrets cannot be replaced is not served.
+        // If the secrets of a connection cannot be replaced, the connection is not served.
         Some(access) => server.daemon.rights_under(access)?,
         None => Arc::default(),
     };
@@ -241,7 +243,7 @@ pub(super) fn serve_extension(
     serve_sockets(server, (&input, &output), of)
 }
 
-/// Where a connection comes from.
+/// The origin of a connection.
 #[derive(Default)]
 struct Origin {
     extension: Option<ExtensionRun>,
@@ -262,7 +264,7 @@ fn serve_sockets(
     let (input, output) = (Arc::clone(input), Arc::clone(output));
     let ended = Arc::clone(&input);
     let transport = Transport {
-        // An extension runs in the working directory of the daemon.
+        // The working directory of an extension is that of the daemon.
         cwd: extension
             .as_ref()
             .map(|_| server.daemon.settings.cwd.clone()),
@@ -315,6 +317,6 @@ fn start_threads(
     };
     let thread = thread::Builder::new().name("reader".into());
     let started = thread.stack_size(READER_STACK).spawn(reader);
-    // Without a reader, the writer ends.
+    // The writer must not wait without a reader, so the outbox is closed.
     started.map(drop).inspect_err(|_| outbox.close())
 }

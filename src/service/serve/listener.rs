@@ -1,4 +1,4 @@
-//! Sockets on which clients connect.
+//! The sockets to which clients connect.
 
 use super::connection::serve_socket;
 use super::refusals::Refusals;
@@ -14,11 +14,11 @@ use treelined_files::os::stream::into_file;
 
 /// The most connections at a time (protocol.md §10).
 pub(super) const MAX_CONNECTIONS: usize = 1024;
-/// The pause after a failure to accept, such as a lack of descriptors.
+/// The pause after a failed accept, for example without free descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the thread that accepts the clients of a socket, which have this access. Nothing joins it, since it is blocked at
-/// the end.
+/// Starts the thread that accepts the clients of a socket. The clients have this access. No thread joins it, since it
+/// is blocked at the end.
 pub(super) fn start(
     server: &Arc<Server>,
     listener: Listener,
@@ -42,7 +42,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// Serves a connection, or closes it at once.
+/// Serves an accepted connection, or closes it at once.
 fn accepted(server: &Arc<Server>, stream: Stream, access: Option<&Access>, refusals: &Refusals) {
     let daemon = &server.daemon;
     if daemon.is_ending() {

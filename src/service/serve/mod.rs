@@ -1,8 +1,9 @@
-//! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §10).
+//! Serves the connections around a [`Daemon`], and ends the connections and the daemon (protocol.md §1, §10).
 //!
-//! [`server`] has what connections share, [`connection`] the threads of one connection, [`listener`] accepts clients of a socket, [`web`] those of a
-//! WebSocket, and [`address`] names places to listen. [`refusals`] logs clients that are refused. A small runtime runs requests that wait. The main thread waits for the end, so that a reader
-//! blocked in `read` does not keep the process alive.
+//! [`server`] has the state that connections share, and [`connection`] has the threads of one connection. [`listener`]
+//! accepts the clients of a socket, and [`web`] the clients of a WebSocket. [`address`] names the addresses to listen
+//! on. [`refusals`] logs refused clients. A small runtime runs requests that wait. The main thread waits for the end,
+//! so that a reader that is blocked in `read` does not keep the process alive.
 //!
 //! The end of stdin ends the daemon only if nothing else is served.
 
@@ -46,29 +47,29 @@ use treelined_files::os::socket::Listener;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DaemonEnd {
     Asked,
-    /// The only connection has ended.
+    /// The connection on stdin and stdout was the only one, and has ended.
     Stdio(EndReason),
     /// There was no connection for the time of `--idle-exit`.
     Idle,
 }
 
-/// The places where a daemon serves.
+/// The addresses at which a daemon serves.
 pub struct Endpoints {
     pub stdio: bool,
     pub sockets: Vec<(Endpoint, Listener)>,
-    /// The sockets of limited connections. The page's address is not written beside them.
+    /// The sockets of limited connections. Their runtime files do not have the address of the page.
     pub limited: Vec<(Endpoint, Listener, Access)>,
     /// The port of the page and the WebSocket.
     pub web: Option<WebListener>,
-    /// The daemon ends after this time without a connection, if it has sockets or this port.
+    /// The time without a connection after which the daemon ends. It counts only if the daemon has a socket or a port.
     pub idle_exit: Option<Duration>,
-    /// Called once all of them are served.
+    /// Called when all addresses are served.
     pub on_ready: Box<dyn FnOnce()>,
     /// Whether the daemon starts the extensions of its configuration.
     pub extensions: bool,
 }
 
-/// Serves until the end.
+/// Serves until the daemon ends.
 pub fn run(
     settings: DaemonSettings,
     parts: Parts,
@@ -121,7 +122,7 @@ pub fn run(
         false => Supervisors::default(),
     };
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
-    // Another daemon may start while the connections of this one end.
+    // The port is freed first, since another daemon may start while the connections of this one end.
     if let Some(web) = &*lock(&server.web) {
         web.stop();
     }
@@ -148,7 +149,7 @@ fn start_runtime() -> anyhow::Result<Runtime> {
         .context("start the runtime")
 }
 
-/// Removes the sockets and their runtime files.
+/// Removes the sockets and their runtime files from the disk.
 fn withdraw(server: &Server) {
     for endpoints in [&server.endpoints, &server.limited] {
         lock(endpoints).iter_mut().for_each(Endpoint::withdraw);
@@ -164,7 +165,7 @@ fn serve_page_on_request(server: &Arc<Server>) {
     }));
 }
 
-/// Starts the extensions. Each is served as a client of a socket.
+/// Starts the extensions. Each extension is served like a client of a socket.
 fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
     let serve: Arc<ServeExtension> = Arc::new({
         let server = Arc::clone(server);
@@ -174,7 +175,8 @@ fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
     Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")
 }
 
-/// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`, else that connection.
+/// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`. Otherwise it ends only that
+/// connection.
 fn wait_for_end(
     server: &Arc<Server>,
     events: &Receiver<ServeEvent>,
@@ -195,7 +197,7 @@ fn wait_for_end(
             }
             Ok(ServeEvent::StdioEnded(reason)) if is_alone => return DaemonEnd::Stdio(reason),
             Ok(ServeEvent::StdioEnded(reason)) => {
-                // A second reason, such as the end of stdin after `shutdown`, changes nothing.
+                // After `shutdown`, the end of stdin is a second reason. It changes nothing.
                 let Some(StdioConnection { served, writer }) = stdio.take() else {
                     continue;
                 };
@@ -210,14 +212,14 @@ fn wait_for_end(
     }
 }
 
-/// Ends the connections, then the daemon: waits for running requests, cancels those that outlast the grace time, and
-/// syncs files.
+/// Ends the connections, then the daemon. Waits for running requests, cancels requests that take longer than the grace
+/// time, and syncs files.
 fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     let daemon = &server.daemon;
     daemon.end();
     daemon.hooks.begin_end();
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
-        // The client is gone, but acknowledged entries must survive.
+        // The client is gone, but the acknowledged entries must survive.
         server.end_extensions();
         server.runtime.block_on(async {
             follow::look_a_last_time(daemon).await;
@@ -247,7 +249,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
         server.end_extensions();
         daemon.connections.ended_except(mine, sockets_until).await;
         if stdio.is_none() {
-            // Those of connections that did not end in time.
+            // These are the turns of connections that have not ended in time.
             agent_turn::end_all(daemon).await;
             let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;
         }
@@ -280,7 +282,7 @@ fn watch_signals(runtime: &Runtime, server: &Arc<Server>) -> anyhow::Result<()> 
 /// Introduces the program to a user who starts it in a terminal.
 fn introduce() {
     let mut stderr = io::stderr();
-    // A failure has no consequence.
+    // If the text cannot be written, the daemon runs all the same.
     let _unread = writeln!(
         stderr,
         "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\

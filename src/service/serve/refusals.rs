@@ -1,13 +1,13 @@
-//! The log of refused connections: whoever is refused can try again at once, and must not fill the log.
+//! The log of refused connections. A refused client can try again at once, and must not fill the log.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use treelined_files::lock::lock;
 
-/// The least time between two log lines.
+/// The shortest time between two log lines.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The log of refused connections, at most one line in a while.
+/// The log of refused connections. It has at most one line in [`QUIET`].
 #[derive(Default)]
 pub(super) struct Refusals {
     last_line: Mutex<Option<Instant>>,

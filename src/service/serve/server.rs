@@ -16,19 +16,19 @@ use treelined_files::lock::lock;
 /// The reason why a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndReason {
-    /// The input has ended; running requests may finish.
+    /// The input has ended. Running requests may finish.
     InputEnded,
-    /// A header block has no length, so the next message cannot be found.
+    /// A header block has no valid length, so the next message cannot be found.
     BadBlock,
     /// A signal, `shutdown`, or the end of the client's process.
     Asked,
-    /// The client reads no more.
+    /// The client does not read any more.
     OutputBroken,
 }
 
 /// An event that the main thread waits for.
 pub(super) enum ServeEvent {
-    /// A signal.
+    /// A signal asks the daemon to end.
     Asked,
     StdioEnded(EndReason),
     /// The last connection has ended.
@@ -42,17 +42,17 @@ pub(super) struct Server {
     pub(super) events: Mutex<Sender<ServeEvent>>,
     /// The sockets with their runtime files.
     pub(super) endpoints: Mutex<Vec<Endpoint>>,
-    /// The sockets of limited connections with their runtime files.
+    /// The sockets of limited connections, with their runtime files.
     pub(super) limited: Mutex<Vec<Endpoint>>,
-    /// The page and the WebSocket, once they are served.
+    /// The server of the page and the WebSocket, if there is one.
     pub(super) web: Mutex<Option<WebServer>>,
     pub(super) refusals: Refusals,
-    /// Set before extensions are asked to end, which are then not restarted.
+    /// Set before the extensions are asked to end, so that they are not restarted.
     pub(super) extensions_end: Arc<AtomicBool>,
 }
 
 impl Server {
-    /// A server without connections, which reports to the receiver of `events`.
+    /// A server without connections. It reports events through `events`.
     pub(super) fn new(
         settings: DaemonSettings,
         parts: Parts,
@@ -72,7 +72,7 @@ impl Server {
         })
     }
 
-    /// Reports an event to the main thread, which may have ended the daemon already.
+    /// Reports an event to the main thread. The main thread may have ended the daemon already.
     pub(super) fn report(&self, event: ServeEvent) {
         let _late = lock(&self.events).send(event);
     }

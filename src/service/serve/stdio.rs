@@ -15,8 +15,8 @@ pub(super) struct StdioConnection {
     pub(super) writer: JoinHandle<()>,
 }
 
-/// Serves stdin and stdout. Nothing joins the thread that reads, since it may be blocked in `read` at the end: the main
-/// thread ends the connection.
+/// Serves stdin and stdout. The main thread ends the connection. No thread joins the reader thread, since that may be
+/// blocked in `read` at the end.
 pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
     let output = Arc::new(stream::stdout().context("open the standard streams")?);
     let input = stream::stdin().context("open the standard streams")?;

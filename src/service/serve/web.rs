@@ -1,4 +1,4 @@
-//! The page and the WebSocket: a client of it is served as one of the Unix socket.
+//! The page and the WebSocket. A client of the WebSocket is served like a client of the Unix socket.
 
 use super::connection::serve_page;
 use super::listener::MAX_CONNECTIONS;
@@ -29,7 +29,7 @@ impl WebBackend for Backend {
     }
 
     fn is_ending(&self) -> bool {
-        // Set first when a signal ends all connections.
+        // A signal sets the first flag before it ends all connections.
         self.0.extensions_end.load(Ordering::Acquire) || self.0.daemon.is_ending()
     }
 
@@ -42,7 +42,7 @@ impl WebBackend for Backend {
     }
 }
 
-/// Serves this port, and writes its address into the runtime files.
+/// Serves the page on this port, and writes the address into the runtime files.
 pub(super) fn start(server: &Arc<Server>, listener: WebListener) -> anyhow::Result<WebAddress> {
     start_in(server, &mut lock(&server.web), listener)
 }
@@ -66,7 +66,7 @@ fn start_in(
     Ok(address)
 }
 
-/// The address of the page; serves it first if the daemon does not.
+/// The address of the page. Serves the page first, if the daemon does not serve it yet.
 pub(super) fn open(server: &Arc<Server>) -> Result<OpenWebResult> {
     let mut web = lock(&server.web);
     let address = match &*web {

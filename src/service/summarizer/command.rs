@@ -8,8 +8,8 @@ use treelined_core::summary::{Summary, SummaryRequest, prompt};
 use treelined_files::lock::lock;
 use treelined_files::os::program::{Failure, Program};
 
-/// Runs `program`: its stdin is the request as one JSON object, its stdout the summary in UTF-8. Fails with
-/// `summarizerFailed`.
+/// Runs `program`. The stdin of the program is the request as one JSON object, and its stdout is the summary in UTF-8.
+/// Fails with `summarizerFailed`.
 pub(crate) async fn summarize(
     program: &Program,
     request: &SummaryRequest,
@@ -92,7 +92,7 @@ fn input(request: &SummaryRequest) -> Vec<u8> {
     input
 }
 
-/// `,"name":[…]`.
+/// Writes entries as a member with an array, `,"name":[…]`.
 fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
     input.extend_from_slice(format!(",\"{name}\":[").as_bytes());
     for (index, entry) in entries.iter().enumerate() {
@@ -104,7 +104,7 @@ fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
     input.push(b']');
 }
 
-/// Splits output into pieces of whole characters; holds the bytes of an incomplete one.
+/// Splits output into pieces of whole characters. Keeps the bytes of an incomplete character.
 #[derive(Default)]
 struct Utf8Pieces(Vec<u8>);
 

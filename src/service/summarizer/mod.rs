@@ -1,7 +1,7 @@
-//! Writes the summary that a [`SummaryRequest`] asks for, with the configured summarizer (semantics.md §3).
+//! Writes a summary with the configured summarizer, as a [`SummaryRequest`] describes it (semantics.md §3).
 //!
-//! This module runs programs and speaks HTTP. The request, the prompts and the built-in outline are pure:
-//! [`treelined_core::summary`].
+//! This module runs programs and uses HTTP. [`treelined_core::summary`] has the pure parts: the request, the prompts
+//! and the built-in outline.
 
 pub(crate) mod command;
 pub mod llm;
@@ -18,7 +18,7 @@ use treelined_files::os::program::Program;
 /// A configured summarizer.
 #[derive(Debug, Clone)]
 pub enum Summarizer {
-    /// The built-in outline: deterministic and offline.
+    /// The built-in outline. It is deterministic, and needs no network.
     Outline,
     /// A program of the user.
     Command {
@@ -30,7 +30,7 @@ pub enum Summarizer {
 }
 
 impl Summarizer {
-    /// Its name on the command line and in `capabilities.summarizer` (protocol.md §2).
+    /// The summarizer's name on the command line and in `capabilities.summarizer` (protocol.md §2).
     pub fn name(&self) -> &'static str {
         match self {
             Self::Outline => "outline",
@@ -39,7 +39,7 @@ impl Summarizer {
         }
     }
 
-    /// How much of a conversation the summarizer can receive.
+    /// How many tokens of a conversation the summarizer can receive.
     pub fn budget(&self, model: Option<&ModelName>) -> TokenBudget {
         match self {
             Self::Outline => TokenBudget::default(),
@@ -48,8 +48,8 @@ impl Summarizer {
         }
     }
 
-    /// Writes the summary. Fails with `summarizerFailed`, except for the outline, which never fails. Dropping
-    /// the future ends the work: it kills the program or closes the connection.
+    /// Writes the summary. Fails with `summarizerFailed`; only the outline never fails. Dropping the future ends the
+    /// work: the program is killed, or the connection is closed.
     pub async fn summarize(
         &self,
         request: Arc<SummaryRequest>,

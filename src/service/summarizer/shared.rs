@@ -2,7 +2,7 @@
 
 use treelined_core::error::{Error, Kind};
 
-/// Receives the text of a summary piece by piece, as it is written.
+/// Receives the text of a summary in pieces, while it is written.
 pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// The error `summarizerFailed` with its cause.

@@ -1,4 +1,4 @@
-//! The address of the page and the WebSocket, and the port that serves it.
+//! The address of the page and the WebSocket, and the port that serves them.
 
 use super::saved::{SavedAddress, WebFolder};
 use super::token::Token;
@@ -8,7 +8,7 @@ use std::path::Path;
 use treelined_core::id::Source;
 use treelined_files::clock::SystemSource;
 
-/// How a client reaches the page and the WebSocket.
+/// The address of the page and the WebSocket, with the token that a client needs.
 #[derive(Debug, Clone)]
 pub struct WebAddress {
     bound: SocketAddr,
@@ -34,7 +34,7 @@ impl WebAddress {
         self.bound
     }
 
-    /// The address that a client on this machine connects to.
+    /// The address to which a client on this machine connects.
     fn reached(&self) -> SocketAddr {
         let mut reached = self.bound;
         if reached.ip().is_unspecified() {
@@ -44,7 +44,7 @@ impl WebAddress {
     }
 }
 
-/// A port on which clients connect.
+/// A port to which clients connect.
 #[derive(Debug)]
 pub struct WebListener {
     pub(super) listener: TcpListener,
@@ -52,8 +52,8 @@ pub struct WebListener {
 }
 
 impl WebListener {
-    /// Listens on this address. Without one, or with port 0, it picks the port of the last start in this session
-    /// directory, or a free one if that is too old or taken.
+    /// Listens on this address. Without an address, or with port 0, the daemon uses the port of its last start in this
+    /// session directory. If that is too old or taken, the daemon picks a free port.
     pub fn bind(session_dir: &Path, wanted: Option<SocketAddr>) -> anyhow::Result<Self> {
         let folder = WebFolder::open(session_dir)?;
         let now_ms = SystemSource.now_ms();
@@ -91,7 +91,7 @@ impl WebListener {
 mod tests {
     use super::*;
 
-    /// A port that another program has taken could have been given the token by an open page.
+    /// An open page may give its token to the program that has taken the port, so the token must not be used again.
     #[test]
     fn a_taken_port_is_replaced_with_its_token() {
         let sessions = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! Joins a WebSocket to a connection of the daemon: one message a text frame on one side, `Content-Length` framing
-//! on the other.
+//! Joins a WebSocket to a connection of the daemon. On the side of the WebSocket, each message is a text frame. On the
+//! side of the daemon, messages have `Content-Length` framing.
 //!
-//! The daemon's side is a socket pair, served as a client of the Unix socket is. So the queues, limits and rules of
-//! every connection apply, also for a client that does not read: a full WebSocket fills the socket pair, and that stops
-//! the writer of the connection.
+//! The daemon serves one end of a socket pair like a client of the Unix socket. So the queues, limits and rules of
+//! every connection apply, even for a client that does not read: a full WebSocket fills the socket pair, and the full
+//! socket pair stops the writer of the connection.
 
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
@@ -19,18 +19,18 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use treelined_files::os::socket;
 
-/// How long the daemon may execute the messages that came before the end of the WebSocket.
+/// How long the daemon may take for the messages that came before the end of the WebSocket.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
-/// How long a client may take to end the WebSocket after the daemon has.
+/// How long a client may take to end the WebSocket after the daemon has ended it.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of the buffer that reads from the client.
+/// The bytes of the buffer for input of the client.
 const READ_BUFFER: usize = 16 << 10;
-/// The header before each message of the daemon.
+/// The beginning of the header before each message of the daemon.
 const LENGTH: &str = "Content-Length: ";
 
-/// The daemon that a WebSocket is a connection to.
+/// The daemon behind a WebSocket.
 pub(crate) trait WebBackend: Send + Sync + 'static {
-    /// Serves a client that speaks the protocol with `Content-Length` framing on this socket.
+    /// Serves the client of this socket, which uses the protocol with `Content-Length` framing.
     fn connect(&self, stream: socket::Stream) -> anyhow::Result<()>;
     fn is_ending(&self) -> bool;
     /// The limit of a message from a client, in bytes.
@@ -65,7 +65,7 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
         while from_client.next().await.transpose()?.is_some() {}
         to_client.close().await
     };
-    // The client may be gone, or not read.
+    // The time is limited, since the client may be gone or may not read.
     let _gone = timeout(FAREWELL, farewell).await;
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncS
     Ok(near)
 }
 
-/// The code of an end that the daemon has decided on.
+/// The close code for an end by the daemon.
 fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
     match backend.is_ending() {
         true => CloseCode::Away,
@@ -83,7 +83,8 @@ fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
     }
 }
 
-/// Copies in both directions. Returns the code for the client; `None` if the client has ended the WebSocket.
+/// Copies messages in both directions. Returns the close code for the client; `None` if the client has ended the
+/// WebSocket.
 pub(crate) async fn join(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
@@ -102,7 +103,8 @@ pub(crate) async fn join(
         }
         code = receive(from_client, to_daemon) => code,
     };
-    // The daemon has read the end of the input, and answers what came before. Reading on answers a close.
+    // The daemon has read the end of the input, and answers the messages before it. The client is still read, so that a
+    // close is answered.
     let read_on = async {
         while from_client
             .next()
@@ -121,8 +123,8 @@ pub(crate) async fn join(
     code
 }
 
-/// Copies the client's messages to the daemon until the client ends the WebSocket, or breaks a rule that the code
-/// names.
+/// Copies the client's messages to the daemon. Ends when the client ends the WebSocket, or when it breaks a rule. The
+/// returned code names the rule.
 pub(crate) async fn receive(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_daemon: socket::WriteHalf,
@@ -132,7 +134,8 @@ pub(crate) async fn receive(
         match message {
             Ok(Message::Text(text)) => {
                 if pass_on(&mut to_daemon, &text).await.is_err() {
-                    // The daemon has ended the connection: the other direction sees its last answers, and the end.
+                    // The daemon has ended the connection. The other direction still sends the last answers, and then
+                    // the end.
                     std::future::pending::<()>().await;
                 }
             }
@@ -158,8 +161,8 @@ pub(crate) async fn pass_on(
     to_daemon.flush().await
 }
 
-/// Copies the daemon's messages to the client until the daemon ends the connection. Messages for a client that is gone
-/// are dropped, so that the daemon still executes what this client has sent.
+/// Copies the daemon's messages to the client until the daemon ends the connection. If the client is gone, messages are
+/// dropped, so that the daemon can still run the requests that the client has sent.
 pub(crate) async fn send(
     from_daemon: socket::ReadHalf,
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
@@ -168,7 +171,7 @@ pub(crate) async fn send(
     while let Some(message) = next_message(&mut from_daemon).await? {
         let sent = match from_daemon.buffer().is_empty() {
             true => to_client.send(Message::Text(message)).await,
-            // Written together with the next one.
+            // More messages have arrived, so this one is written together with the next.
             false => to_client.feed(Message::Text(message)).await,
         };
         if sent.is_err() {

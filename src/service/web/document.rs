@@ -1,4 +1,4 @@
-//! The live page: a document without a word of a session, and its headers.
+//! The live page: a document that has no text of a session, and its headers.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use std::sync::LazyLock;
 use treelined_pages::page::{SCRIPT, STYLE, policy};
 
-/// The document. The element of the name `treelined-live` tells the script that the session is not in the file.
+/// The document. Its element `treelined-live` says to the script that the session is not in the file.
 pub(super) fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         format!(
@@ -36,10 +36,10 @@ pub(super) fn text() -> &'static str {
     &TEXT
 }
 
-/// The headers of the document, for a browser that names this server `host`.
+/// The headers of the document. `host` is the name that the browser has for this server.
 pub(super) fn headers(host: &str) -> Option<HeaderMap> {
     static POLICY: LazyLock<String> = LazyLock::new(policy);
-    // A policy cannot name an IPv6 address.
+    // The policy cannot name an IPv6 address, but it can name the page's own origin.
     let web_socket = match host.starts_with('[') {
         true => "'self'".to_owned(),
         false => format!("ws://{host}"),

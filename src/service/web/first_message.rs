@@ -1,7 +1,8 @@
-//! The first message of a WebSocket, `{"token": "…"}`, read before any parser of WebSockets or of the protocol.
+//! The first message of a WebSocket, `{"token": "…"}`. It is read before any parser of WebSockets or of the protocol
+//! runs.
 //!
-//! A library for WebSockets reserves memory for the length that a frame announces. Here a client without a token
-//! gets [`MAX_BYTES`] at most.
+//! A library for WebSockets reserves as much memory as a frame announces. This code gives a client without a token at
+//! most [`MAX_BYTES`].
 
 use super::token::Token;
 use serde::Deserialize;
@@ -10,20 +11,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// How long a client may take for the headers of a request, and for its first message.
+/// How long a client may take for the headers of a request, and then for its first message.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Bytes of the longest first message.
+/// The bytes of the longest first message.
 const MAX_BYTES: u16 = 4096;
-/// The first byte of an unfragmented text frame.
+/// The first byte of a text frame that is not fragmented.
 const WHOLE_TEXT: u8 = 0x81;
 /// The first byte of a close frame.
 const CLOSE: u8 = 0x88;
-/// The bit of the second byte that all frames of clients have: the payload is masked.
+/// The bit in the second byte that says that the payload is masked. All frames of clients have it.
 const MASKED: u8 = 0x80;
-/// The length of the second byte that announces a longer one in the next two bytes.
+/// The length in the second byte which says that the next two bytes have the length.
 const LENGTH_IN_TWO_BYTES: u8 = 126;
-/// The most bytes of a refused client that are still read. A connection that is closed with unread bytes is reset, and
-/// the client would not receive the refusal.
+/// The most bytes that are still read from a refused client. If a connection is closed with unread bytes, it is reset,
+/// and the client does not get the refusal.
 const LEFT_OVER: u64 = 1 << 20;
 
 #[derive(Deserialize)]
@@ -36,13 +37,13 @@ struct FirstMessage {
 pub(super) async fn shows_token(stream: &mut (impl AsyncRead + Unpin), token: &Token) -> bool {
     let message = timeout(HANDSHAKE, read(stream)).await;
     let message = message.ok().flatten();
-    // Serde reads a struct from an array too.
+    // Serde would also read a struct from an array.
     let object = message.filter(|text| text.trim_ascii_start().starts_with(b"{"));
     let first = object.and_then(|text| serde_json::from_slice::<FirstMessage>(&text).ok());
     first.is_some_and(|first| token.is(&first.token))
 }
 
-/// Refuses a client with this code and no reason.
+/// Refuses a client with this close code and without a reason.
 pub(super) async fn close(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), code: CloseCode) {
     let [high, low] = u16::from(code).to_be_bytes();
     let refused = async {
@@ -50,11 +51,11 @@ pub(super) async fn close(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), co
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(LEFT_OVER), &mut tokio::io::sink()).await
     };
-    // The client may be gone, or send on.
+    // The time is limited, since the client may be gone or may not stop sending.
     let _gone = timeout(HANDSHAKE, refused).await;
 }
 
-/// The payload of the first frame; `None` if it is not a short, whole, masked text frame.
+/// The payload of the first frame. `None` unless the frame is a short text frame that is whole and masked.
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     if stream.read_u8().await.ok()? != WHOLE_TEXT {
         return None;
@@ -88,7 +89,7 @@ mod tests {
         runtime.block_on(shows_token(&mut &*bytes, token))
     }
 
-    /// A client's frame with an empty mask.
+    /// A frame of a client, with a mask of zeros.
     fn frame(head: u8, text: &str) -> Vec<u8> {
         let mut frame = vec![head];
         match u8::try_from(text.len()) {
@@ -131,7 +132,7 @@ mod tests {
         ] {
             assert!(!shows(&token, &frame(WHOLE_TEXT, wrong)), "{wrong}");
         }
-        // A fragment, binary, a ping, a close, a reserved bit.
+        // A fragment, a binary frame, a ping, a close, and a reserved bit are refused.
         for head in [0x01, 0x82, 0x89, 0x88, 0xc1] {
             assert!(!shows(&token, &frame(head, &right)), "{head}");
         }

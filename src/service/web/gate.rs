@@ -1,13 +1,14 @@
-//! Checks where a request comes from, before its path is looked at.
+//! Checks the origin of a request before its path is read.
 //!
-//! A page of another site can make a browser send requests to a loopback address, and its owner can give that address
-//! a name (DNS rebinding). The browser then names the other site in `Host` or in `Origin`.
+//! A page of another site can make a browser send requests to a loopback address. The owner of that site can also give
+//! the loopback address a name (DNS rebinding). In both cases the browser names the other site in `Host` or in
+//! `Origin`.
 
 use axum::http::header::{HOST, HeaderName, ORIGIN};
 use axum::http::{HeaderMap, Uri};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The addresses by which clients may name this server.
+/// The addresses by which clients can name this server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gate {
     bound: SocketAddr,
@@ -18,9 +19,10 @@ impl Gate {
         Self { bound }
     }
 
-    /// The value of `Host` of a request that may pass: this server's address, and no foreign `Origin`.
+    /// The value of `Host` if the request may pass: it must be this server's address, and `Origin` must not name
+    /// another site.
     pub(super) fn passed<'h>(&self, uri: &Uri, headers: &'h HeaderMap) -> Option<&'h str> {
-        // A request to a proxy names another server there.
+        // A request to a proxy has the name of another server in its URI.
         if uri.authority().is_some() {
             return None;
         }
@@ -28,7 +30,7 @@ impl Gate {
         if !self.is_own(host) {
             return None;
         }
-        // Programs that are not browsers send none.
+        // Programs that are not browsers send no `Origin`.
         let is_same = |origin: &str| origin.strip_prefix("http://") == Some(host);
         match headers.contains_key(ORIGIN) {
             true => only(headers, ORIGIN).is_some_and(is_same).then_some(host),
@@ -36,8 +38,8 @@ impl Gate {
         }
     }
 
-    /// Whether `host` is an address of this server with its port. Beyond loopback any address may be one of this
-    /// machine: a name that was rebound is not an address.
+    /// Whether `host` is an address of this server with its port. If the server listens beyond loopback, any other
+    /// address may belong to this machine. It is safe to accept an address, since DNS rebinding needs a name.
     fn is_own(&self, host: &str) -> bool {
         let (ip, port) = (self.bound.ip(), self.bound.port());
         if host == format!("localhost:{port}") {
@@ -46,7 +48,7 @@ impl Gate {
         let Ok(named) = host.parse::<SocketAddr>() else {
             return false;
         };
-        // A browser writes addresses in this form only.
+        // A browser writes an address only in its canonical form.
         let is_canonical = named.to_string() == host;
         let is_known = match named.ip() {
             IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => true,
@@ -56,7 +58,7 @@ impl Gate {
     }
 }
 
-/// The value of a header that is there exactly once.
+/// The value of a header that occurs exactly once.
 fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

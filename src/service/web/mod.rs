@@ -1,11 +1,11 @@
 //! The page and the WebSocket for browsers: HTTP on a loopback address (protocol.md §17).
 //!
-//! [`address`] binds the port, with the token that [`saved`] keeps in `web.json` for the next start. [`server`] accepts
-//! connections and answers requests: [`gate`] checks `Host` and `Origin`, [`document`] is the page. After the handshake
-//! of a WebSocket, [`first_message`] reads its [`token`] before anything of the protocol is read. Then [`bridge`] joins
-//! the WebSocket to a connection of the daemon, like one that a client of the Unix socket has.
+//! [`address`] binds the port. [`saved`] keeps the port and its token in `web.json` for the next start. [`server`]
+//! accepts connections and answers requests: [`gate`] checks `Host` and `Origin`, and [`document`] is the page. After
+//! the handshake of a WebSocket, [`first_message`] reads the [`token`], before any message of the protocol. Then
+//! [`bridge`] joins the WebSocket to a connection of the daemon, like the connection of a client of the Unix socket.
 //!
-//! A refused client learns nothing: every refusal has the same status or close code, and no text.
+//! A refused client gets no information: refusals have a status or a close code, but no text.
 
 mod address;
 mod bridge;

@@ -1,6 +1,7 @@
-//! `web.json`: the port and the token, kept so that an open page reaches the next daemon too.
+//! `web.json` keeps the port and the token, so that an open page can also reach the next daemon.
 //!
-//! Both belong together: a page gives its token to whichever program has the port. So a new port has a new token.
+//! Port and token belong together, since a page gives its token to any program that has the port. So a new port has a
+//! new token.
 
 use super::token::Token;
 use anyhow::{Context, bail};
@@ -14,21 +15,21 @@ pub(crate) use treelined_files::os::file::{Folder, Location, is_secret};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::Temporary;
 
-/// The folder in the session directory.
+/// The folder of the files, in the session directory.
 const FOLDER: &str = ".web";
 const FILE: &str = "web.json";
-/// The file that a browser opens.
+/// The name of the file that a browser opens.
 const OPENED: &str = "open.html";
-/// Bytes of the longest file that is read.
+/// The bytes of the longest file that is read.
 const MAX_BYTES: u64 = 4096;
-/// How long port and token are used.
+/// How long a port and its token are used, in milliseconds.
 const LIFETIME_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 #[derive(Serialize, Deserialize)]
 struct SavedFile {
     port: u16,
     token: String,
-    /// ISO 8601.
+    /// The time of the first start, in ISO 8601.
     created: String,
 }
 
@@ -38,13 +39,13 @@ pub(super) struct SavedAddress {
     pub(super) token: Token,
 }
 
-/// The folder of `web.json`, which no other user may look into.
+/// The folder of `web.json`. No other user can read it.
 pub struct WebFolder {
     folder: Arc<Folder>,
 }
 
 impl WebFolder {
-    /// Opens the folder of a session directory, and makes both if they are missing.
+    /// Opens the folder in a session directory. Makes the folder and the session directory if they are missing.
     pub fn open(session_dir: &Path) -> anyhow::Result<Self> {
         let path = session_dir.join(FOLDER);
         let failed = || format!("open {}", path.display());
@@ -62,7 +63,7 @@ impl WebFolder {
         })
     }
 
-    /// The saved port and token; `None` if there are none, if they are too old, or if others could have read them.
+    /// The saved port and token. `None` if there are none, if they are too old, or if other users could have read them.
     pub(super) fn read(&self, now_ms: i64) -> Option<SavedAddress> {
         let file = self
             .folder
@@ -93,8 +94,8 @@ impl WebFolder {
         self.replace(FILE, &text).map(drop)
     }
 
-    /// Writes the file that a browser opens, which sends it to `url`: other users see the arguments of a browser, and
-    /// `url` has the token. Returns its path.
+    /// Writes a file that sends a browser to `url`, and returns its path. The browser opens this file and not `url`,
+    /// since `url` has the token and other users can see the arguments of a browser.
     pub fn write_redirect(&self, url: &str) -> anyhow::Result<PathBuf> {
         let text = format!(
             "<!doctype html>\n\
@@ -107,7 +108,7 @@ impl WebFolder {
         self.replace(OPENED, text.as_bytes())
     }
 
-    /// Replaces a file (0600) atomically.
+    /// Replaces a file (mode 0600) atomically.
     fn replace(&self, name: &str, text: &[u8]) -> anyhow::Result<PathBuf> {
         let at = Location {
             folder: Arc::clone(&self.folder),
@@ -123,8 +124,8 @@ impl WebFolder {
     }
 }
 
-/// The URL of the page, with the token and the session to show in its fragment, which browsers send to nobody.
-/// `session` is a member of `open_session`, `sessionId` or `path`, with its value.
+/// The URL of the page. The fragment of the URL has the token and the session to show, since browsers do not send the
+/// fragment to any server. `session` is a param of `open_session`, `sessionId` or `path`, with its value.
 pub fn page_url(address: &str, token: &str, session: Option<(&str, &str)>) -> String {
     let mut url = format!("{address}#t={token}");
     if let Some((member, value)) = session {
@@ -137,7 +138,7 @@ pub fn page_url(address: &str, token: &str, session: Option<(&str, &str)>) -> St
     url
 }
 
-/// All bytes but letters, digits and `-._~` as `%` and two digits.
+/// The text with each byte as `%` and two digits, except for letters, digits and `-._~`.
 fn percent_encoded(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let encoded = |byte: u8| match is_plain(byte) {

@@ -1,4 +1,4 @@
-//! Accepts connections, and answers their requests: `GET /` is the page, `GET /ws` opens a WebSocket.
+//! Accepts connections, and answers their requests. `GET /` returns the page, and `GET /ws` opens a WebSocket.
 
 use super::address::{WebAddress, WebListener};
 use super::bridge::{self, WebBackend};
@@ -33,19 +33,19 @@ use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-/// Bytes of the longest head of a request.
+/// The bytes of the longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 << 10;
-/// The most clients with a token at a time.
+/// The most clients that have shown the token, at a time.
 const MAX_CLIENTS: usize = 64;
-/// The most connections without a token at a time.
+/// The most connections that have not shown the token, at a time.
 const MAX_GUESTS: usize = 512;
-/// The longest time from the connection to the end of the response.
+/// The longest time from the beginning of a connection to the end of its response.
 const LONGEST_REQUEST: Duration = Duration::from_secs(15);
-/// Bytes of the key of a WebSocket.
+/// The bytes of the key of a WebSocket.
 const KEY_BYTES: usize = 16;
-/// The pause after a failure to accept, such as a lack of descriptors.
+/// The pause after a failed accept, for example without free descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long the end of a daemon waits until its clients know of it.
+/// How long the daemon waits at its end until its clients have been informed.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 
 /// A port that serves the page and the WebSocket.
@@ -85,12 +85,12 @@ impl WebServer {
         &self.address
     }
 
-    /// Frees the port. Clients stay.
+    /// Frees the port. The clients stay connected.
     pub(crate) fn stop(&self) {
         self.accept.abort();
     }
 
-    /// Waits until the clients, whose connections the daemon has ended, know of that.
+    /// Waits until the clients have been informed that the daemon has ended their connections.
     pub(crate) async fn ended(&self) {
         let all = u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX);
         let _late = timeout(LONGEST_FAREWELL, self.clients.acquire_many(all)).await;
@@ -105,16 +105,16 @@ struct Site {
     backend: Arc<dyn WebBackend>,
 }
 
-/// Takes the connection of a request that has opened a WebSocket.
+/// Receives the connection of a request that has opened a WebSocket.
 #[derive(Clone)]
 struct Upgrades(mpsc::Sender<OnUpgrade>);
 
-/// The value of `Host`, which is an address of this server.
+/// The value of the header `Host`. It is an address of this server.
 #[derive(Clone)]
 struct Host(String);
 
 async fn accept(listener: TcpListener, site: Arc<Site>) {
-    // Those that have not shown the token, oldest first.
+    // The connections that have not shown the token, oldest first.
     let mut guests: VecDeque<AbortHandle> = VecDeque::new();
     let router = Router::new()
         .route("/", any(page))
@@ -146,11 +146,11 @@ async fn accept(listener: TcpListener, site: Arc<Site>) {
     }
 }
 
-/// Answers one request, and lets a client that shows the token in.
+/// Answers one request. If the request opens a WebSocket, admits a client that shows the token.
 async fn serve(stream: TcpStream, router: Router, site: Arc<Site>) {
     let (upgrades, mut upgraded) = mpsc::channel(1);
     let router = router.layer(Extension(Upgrades(upgrades)));
-    // Only speed is lost.
+    // A failure costs only speed.
     let _slower = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -158,21 +158,21 @@ async fn serve(stream: TcpStream, router: Router, site: Arc<Site>) {
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .with_upgrades();
-    // The client may be gone, or too slow.
+    // The time is limited, since the client may be gone or slow.
     let _ended = timeout(LONGEST_REQUEST, connection).await;
     if let Ok(upgrade) = upgraded.try_recv() {
         admit(upgrade, site).await;
     }
 }
 
-/// A response without a word.
+/// A response without a body.
 fn refusal(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
 }
 
-/// Passes on requests that come from this server's own page or from no page, one on each connection.
+/// Accepts a request if it comes from this server's own page or from no page. A connection has one request.
 async fn check(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
     let host = site.gate.passed(request.uri(), request.headers());
     let mut response = match host.map(|host| Host(host.to_owned())) {
@@ -193,7 +193,7 @@ async fn check(State(site): State<Arc<Site>>, mut request: Request, next: Next) 
 }
 
 async fn page(Extension(Host(host)): Extension<Host>, headers: HeaderMap) -> Response {
-    // The WebSocket is elsewhere: a client that asks for it here must not take the page for an answer.
+    // A client that asks for a WebSocket here must not get the page. The WebSocket has another path.
     if headers.contains_key(UPGRADE) {
         return refusal(StatusCode::BAD_REQUEST);
     }
@@ -223,7 +223,7 @@ async fn web_socket(
         (SEC_WEBSOCKET_ACCEPT, key),
     ];
     response.headers_mut().extend(headers);
-    // The connection has one request.
+    // The channel has room, since the connection has one request.
     let _taken = upgrades.try_send(upgrade);
     response
 }
@@ -243,7 +243,7 @@ fn is_upgrade(headers: &HeaderMap) -> bool {
         && headers.contains_key(SEC_WEBSOCKET_KEY)
 }
 
-/// The value of `Sec-WebSocket-Accept`; `None` if the key is not 16 bytes in base64, as RFC 6455 has it.
+/// The value of `Sec-WebSocket-Accept`. `None` if the key is not 16 bytes in base64, as RFC 6455 requires.
 fn accepted_key(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut keys = headers.get_all(SEC_WEBSOCKET_KEY).into_iter();
     let key = keys.next().filter(|_| keys.next().is_none())?;
@@ -252,7 +252,7 @@ fn accepted_key(headers: &HeaderMap) -> Option<HeaderValue> {
     accept.try_into().ok().filter(|_| bytes.len() == KEY_BYTES)
 }
 
-/// Serves a WebSocket whose client shows the token.
+/// Serves a WebSocket if its client shows the token.
 async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
     let Ok(Ok(stream)) = timeout(HANDSHAKE, upgrade).await else {
         return;
@@ -270,7 +270,7 @@ async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
         first_message::close(&mut stream, CloseCode::Again).await;
         return;
     };
-    // In its own task, which is not closed for a newer connection.
+    // This task is separate, since the task of a connection without a token is closed for newer connections.
     tokio::spawn(async move {
         let _place = place;
         bridge::run(stream, &*site.backend).await;

@@ -1,11 +1,11 @@
-//! The token that a client shows: 256 random bits.
+//! The token that a client must show: 256 random bits.
 
 use anyhow::Context;
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt::Write;
 use subtle::ConstantTimeEq;
 
-/// Bytes of randomness.
+/// The number of random bytes.
 const BYTES: usize = 32;
 
 /// A token: 64 lower-case hexadecimal digits. It is never logged.
@@ -30,7 +30,7 @@ impl Token {
         is_token.then(|| Self(text.to_owned().into()))
     }
 
-    /// Compares in a time that depends on the length only.
+    /// Compares in a time that depends only on the length.
     pub(super) fn is(&self, shown: &str) -> bool {
         let own = self.0.expose_secret().as_bytes();
         own.ct_eq(shown.as_bytes()).into()

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use std::net::IpAddr;
 
-/// The address of a path of the API, with the query of `base`.
+/// The address of this path of the API. It has the query of `base`.
 pub(super) fn endpoint(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
@@ -28,7 +28,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    /// The path was appended to the query.
+    /// The path was once appended to the query.
     #[test]
     fn the_path_comes_before_the_query() {
         for (base, expect) in [

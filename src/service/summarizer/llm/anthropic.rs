@@ -25,7 +25,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgo
     }
 }
 
-/// The state of reading one stream.
+/// The state of the reader of one stream.
 #[derive(Default)]
 pub(super) struct AnthropicReader {
     usage: Option<Usage>,
@@ -144,7 +144,7 @@ impl StreamReader for AnthropicReader {
 }
 
 impl AnthropicReader {
-    /// Later counts replace earlier ones.
+    /// Adds token counts. Later counts replace earlier ones.
     fn count(&mut self, counted: Option<AnthropicUsage>) {
         let Some(counted) = counted else {
             return;

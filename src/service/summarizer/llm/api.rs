@@ -9,7 +9,7 @@ use std::time::Duration;
 use treelined_core::error::Error;
 use treelined_core::summary::{ModelName, Usage};
 
-/// The longest pause reported to clients, in milliseconds: the largest integer that JavaScript represents
+/// The longest pause that is reported to clients, in milliseconds: the largest integer that JavaScript represents
 /// exactly.
 const MAX_TOLD_MS: u64 = (1 << 53) - 1;
 
@@ -25,7 +25,7 @@ pub(super) trait StreamReader {
     fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure>;
     /// Whether the answer is complete if the stream ends here.
     fn is_complete(&self) -> bool;
-    /// The usage; an error if the answer is not a summary.
+    /// The usage. Fails if the answer is not a summary.
     fn finish(self) -> Result<Option<Usage>, ModelFailure>;
 }
 
@@ -37,7 +37,7 @@ pub(super) enum EventContent {
     End,
 }
 
-/// Why there is no summary.
+/// The reason why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelFailure {
     /// The server could not be reached.
@@ -51,7 +51,7 @@ pub(crate) enum ModelFailure {
         /// The provider's code for the failure.
         code: Option<String>,
     },
-    /// An error event in the stream, with the provider's code.
+    /// An event in the stream reports an error. The text is the provider's code.
     InStream(Option<String>),
     /// The stream ended before the answer was complete.
     Cut,
@@ -66,12 +66,12 @@ pub(crate) enum ModelFailure {
     TooLong,
     /// The response does not follow the provider's API.
     BadResponse,
-    /// The key contains characters that a header cannot hold.
+    /// The key has characters that a header cannot have.
     BadKey,
 }
 
 impl ModelFailure {
-    /// The name of the cause for programs.
+    /// The cause as a name for programs.
     pub(crate) fn cause(&self) -> &'static str {
         match self {
             ModelFailure::Connect => "connect",
@@ -93,7 +93,7 @@ impl ModelFailure {
         }
     }
 
-    /// Removes the key from the server's code.
+    /// Removes the code of the server if it has the key in it.
     pub(super) fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
         if let ModelFailure::Status { code, .. } | ModelFailure::InStream(code) = &mut self {
             *code = code.take().and_then(|code| redactor.word(code));

@@ -1,23 +1,22 @@
-//! Splits a stream of bytes into server-sent events and keeps their data, the only field that model servers
-//! use.
+//! Splits a stream of bytes into server-sent events, and keeps their data. Model servers use no other field.
 //!
-//! Time is linear in the bytes, and memory is at most [`MAX_EVENT_BYTES`] and a chunk. `eventsource-stream`
-//! copies the rest of a chunk for every event and has no limit.
+//! The time is linear in the bytes. The memory is at most [`MAX_EVENT_BYTES`] and a chunk. The crate
+//! `eventsource-stream` is not used, since it copies the rest of a chunk for every event and has no limit.
 
 use super::api::ModelFailure;
 use std::collections::VecDeque;
 
-/// Longest single event, in bytes.
+/// The longest event, in bytes.
 const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// Reads events. An event that the end of the stream cuts off is dropped.
+/// Reads events. If the end of the stream cuts an event off, the event is dropped.
 #[derive(Default)]
 pub(super) struct EventSplitter {
     /// The incomplete last line.
     line: Vec<u8>,
     /// The data lines of the incomplete event.
     data: Option<Vec<u8>>,
-    /// The last byte was a carriage return; a line feed after it belongs to the same line end.
+    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line end.
     after_return: bool,
     whole: VecDeque<String>,
 }

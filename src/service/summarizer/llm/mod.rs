@@ -1,13 +1,13 @@
 //! The `llm` summarizer: asks a model over HTTP and streams its answer (semantics.md §3.3).
 //!
-//! This module chooses the model, applies time limits and retries, and decides whether an answer is a
-//! summary. [`anthropic`] and [`openai`] know the requests and streams of their APIs. An error repeats
-//! only short identifiers of a server's text. [`secret`] removes the key from these and from answers.
+//! This module chooses the model, applies time limits and retries, and decides whether an answer is a summary.
+//! [`anthropic`] and [`openai`] know the requests and streams of their APIs. Of the text that a server sends with a
+//! failure, an error repeats only short identifiers. [`secret`] removes the key from these and from answers.
 //!
-//! It uses `reqwest` and no client library for models. To decide whether an answer is a summary, it needs the
-//! reason why the answer ended, limits of time and size while the answer arrives, and `Retry-After`. `rig`
-//! drops the reason while streaming (its issue 2248), `async-openai` supports one API only, and `genai` brings
-//! a dozen.
+//! This module uses `reqwest` and no client library for models. To decide whether an answer is a summary, it needs
+//! three things: the reason why the answer ended, limits of time and size while the answer arrives, and `Retry-After`.
+//! The crate `rig` drops the reason of a streamed answer (its issue 2248), `async-openai` supports only one API, and
+//! `genai` supports a dozen.
 
 mod address;
 mod anthropic;
@@ -35,23 +35,23 @@ use treelined_core::error::{Error, Kind};
 use treelined_core::summary::conversation::TokenBudget;
 use treelined_core::summary::{ModelName, Summary, SummaryRequest, prompt};
 
-/// The longest response that is read, in bytes. All bytes count, not only the text of the answer.
+/// The longest response that is read, in bytes. All bytes count, not only those of the answer's text.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// The most bytes that are read of the body of a failed response.
 const MAX_FAILURE_BYTES: usize = 16 << 10;
-/// The longest `Retry-After` of a server that is waited for; a longer one ends the attempts.
+/// The longest `Retry-After` for which the daemon waits. A longer one ends the attempts.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The pause before the second attempt. It doubles for each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The known providers, and how a model is chosen.
+/// The known providers, and the settings that choose a model.
 #[derive(Debug, Clone)]
 pub struct LlmSettings {
     /// The providers, by the names that conversations use for them.
     pub providers: BTreeMap<String, Provider>,
     /// The model to ask if the conversation's own model cannot be asked.
     pub model: Option<ModelName>,
-    /// Whether to ask `model` first, and the conversation's own model only if `model` cannot be asked.
+    /// Whether `model` is asked first. The conversation's own model is then asked only if `model` cannot be asked.
     pub prefer_configured: bool,
     /// The context windows of models in tokens, by model id. They override the built-in ones.
     pub context_windows: BTreeMap<String, u64>,
@@ -93,17 +93,17 @@ pub struct ApiKey {
     pub secret: Option<SecretString>,
 }
 
-/// The summarizer with its HTTP clients.
+/// A summarizer that asks models over HTTP, with its HTTP clients.
 #[derive(Debug, Clone)]
 pub struct Llm {
     client: Client,
-    /// The client for servers on this machine, without a proxy; `None` if no provider is on this machine.
+    /// The client for servers on this machine. It uses no proxy. `None` if no provider is on this machine.
     direct: Option<Client>,
     settings: Arc<LlmSettings>,
 }
 
 impl Llm {
-    /// Fails if the client cannot be set up.
+    /// Fails if the HTTP client cannot be made.
     pub fn new(settings: LlmSettings) -> Result<Self, reqwest::Error> {
         let builder = || {
             Client::builder()
@@ -136,8 +136,8 @@ impl Llm {
         }
     }
 
-    /// Asks the model. Fails with `summarizerUnavailable` if no model can be asked, else with
-    /// `summarizerFailed` and [`ModelFailure::cause`] as `details.cause`.
+    /// Asks the model. Fails with `summarizerUnavailable` if no model can be asked. Any other failure is
+    /// `summarizerFailed`, with [`ModelFailure::cause`] as `details.cause`.
     pub async fn summarize(
         &self,
         request: &SummaryRequest,
@@ -153,7 +153,8 @@ impl Llm {
         }
     }
 
-    /// Chooses between the conversation's own model and the configured one: the first that can be asked.
+    /// Chooses between the conversation's own model and the configured model. In the configured order, the first one
+    /// that can be asked is taken.
     fn choose<'a>(
         &'a self,
         own: Option<&'a ModelName>,
@@ -185,7 +186,7 @@ impl Llm {
         ))
     }
 
-    /// Tries until a summary is complete. A failure is final once text was passed to `hear`.
+    /// Repeats the request until a summary is complete. After a piece of text was given to `hear`, a failure is final.
     async fn attempts(
         &self,
         model: &ModelName,
@@ -285,7 +286,7 @@ impl Llm {
         mut redactor: Redactor<'_>,
         hear: OnPiece<'_>,
     ) -> Result<Summary, ModelFailure> {
-        // A response that is not an event stream is not retried: the next one would not be one either.
+        // A response that is not an event stream is not retried, since the next response would be of the same kind.
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
@@ -350,8 +351,8 @@ impl Llm {
     }
 }
 
-/// `error.type` or `error.code` of a response's body. Only a short identifier is returned, since other text
-/// might contain the key.
+/// `error.type` or `error.code` in the body of a response. Only a short identifier is returned, since other text might
+/// have the key in it.
 fn error_code(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;

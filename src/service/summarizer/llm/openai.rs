@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream.
+//! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream of events.
 
 use super::api::{EventContent, ModelFailure, Outgoing, StreamReader, identifier};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use treelined_core::summary::Usage;
 use treelined_core::summary::prompt::Prompt;
 
-/// Sends no limit of the answer's length, since servers differ in the name of that member.
+/// The request has no limit for the length of the answer, since servers use different names for that member.
 pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     let body = json!({
         "model": model_id,
@@ -27,7 +27,7 @@ pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     }
 }
 
-/// The state of reading one stream.
+/// The state of the reader of one stream.
 #[derive(Default)]
 pub(super) struct OpenAiReader {
     usage: Option<Usage>,

@@ -3,8 +3,8 @@
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::Duration;
 
-/// The header's seconds, or the time until its date. A number too large to represent gives the longest
-/// duration; other text gives `None`.
+/// The number of seconds in the header, or the time until the date in it. A number that is too large for the type gives
+/// the longest duration. Any other text gives `None`.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(after(""), None);
     }
 
-    /// A number too large to represent was ignored, and the server was asked again half a second later.
+    /// A number that was too large for the type was once ignored, and the server was asked again half a second later.
     #[test]
     fn a_pause_too_long_to_be_read_is_the_longest() {
         for text in [
@@ -72,7 +72,7 @@ mod tests {
             "Sun, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT",
             "Sun Nov  6 08:49:37 1994",
-            // The day of the week is wrong.
+            // A wrong day of the week is accepted.
             "Mon, 06 Nov 1994 08:49:37 GMT",
         ] {
             assert_eq!(http_date(text), expect, "{text}");

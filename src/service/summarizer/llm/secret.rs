@@ -1,13 +1,13 @@
-//! Removes the key from text that a server sends, since the server received the key and can send it back.
+//! Removes the key from text that a server sends. The server has received the key, so it can send the key back.
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// The shortest key that is removed, in bytes. Shorter ones are ordinary words, such as placeholders for
-/// servers without keys, and would be cut out of normal text.
+/// The shortest key that is removed, in bytes. A shorter key is often an ordinary word, such as a placeholder for
+/// servers without keys. Normal text would lose that word.
 const MIN_BYTES: usize = 12;
 const INSTEAD: &str = "[redacted]";
 
-/// Removes a key from text that arrives in pieces, wherever it is cut.
+/// Removes a key from text that arrives in pieces, wherever the pieces are cut.
 pub(super) struct Redactor<'a> {
     key: Option<&'a str>,
     /// The end of the text, which may be the beginning of the key.
@@ -39,7 +39,7 @@ impl<'a> Redactor<'a> {
         safe
     }
 
-    /// The text held until the end.
+    /// The text that was kept until the end.
     pub(super) fn finish(self) -> String {
         self.held
     }
