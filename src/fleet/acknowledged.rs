@@ -1,4 +1,5 @@
-//! The durability of lines that a server of PostgreSQL has acknowledged, by its settings (schema/fleet.md "Durability").
+//! The durability of lines that a server of PostgreSQL has acknowledged. The server's settings decide it
+//! (schema/fleet.md "Durability").
 
 use treelined_core::durability::Durability;
 
@@ -15,7 +16,7 @@ pub(crate) fn worth(commits: &str, standbys: &str) -> Durability {
 mod tests {
     use super::*;
 
-    /// An acknowledgement of one server was called replicated.
+    /// The acknowledgement of one server was once called replicated.
     #[test]
     fn only_a_commit_that_waits_for_a_standby_is_replicated() {
         for (commits, standbys, expected) in [

@@ -1,8 +1,8 @@
-//! How often an append is tried, and what it says then.
+//! The number of attempts of a copy, and the error after the last one.
 
 use treelined_core::error::{Error, Kind};
 
-/// How often a copy begins again because somebody else has written.
+/// How often a copy begins again because another program has written.
 pub(super) const ROUNDS: usize = 16;
 
 pub(super) fn conflict(session: &str) -> Error {

@@ -1,63 +1,63 @@
-//! A place that keeps the lines of sessions: a session directory, or a stream.
+//! The interface of a backend, which keeps the lines of sessions: a session directory, a stream or a database.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 
-/// A place in the log of a session, at the end of a line. Only the backend that returned it knows its meaning: bytes of
-/// a file, or the sequence of a message. Later places are greater.
+/// A position in the log of a session, at the end of a line. Only the backend that returned it knows its meaning, for
+/// example bytes of a file or the sequence of a message. Later positions are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
 impl Position {
-    /// Before the header; the end of a session that does not exist.
+    /// The position before the header. A session that does not exist ends here.
     pub const START: Self = Self(0);
 }
 
-/// Whole lines of a session, each with its line break, byte for byte.
+/// Whole lines of a session, byte for byte. Each has its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPart {
-    /// Empty for a foreign message, which counts as a place without lines (schema/fleet.md "The mapping").
+    /// Empty for a foreign message, which has a position but no lines (schema/fleet.md "The mapping").
     pub lines: Vec<u8>,
-    /// The position after them.
+    /// The position after the lines.
     pub end: Position,
 }
 
-/// Adjacent parts in order. Each may be an error, which ends them.
+/// Adjacent parts, in order. An error ends the parts.
 pub(crate) type LogParts<'a> = Box<dyn Iterator<Item = Result<LogPart>> + 'a>;
 
 /// The outcome of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendOutcome {
-    /// The lines are kept and end here.
+    /// The backend has the lines. They end at this position.
     Appended(Position),
-    /// The log does not end at the expected position; nothing was written.
+    /// The log does not end at the expected position. Nothing was written.
     Conflict,
 }
 
 /// An append that waits for its outcome.
 pub(crate) type Appending = Pin<Box<dyn Future<Output = Result<AppendOutcome>> + Send>>;
 
-/// The log of a session, distinguished from every other log.
+/// Identifies the log of a session among all logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogIdentity {
     /// The session's id.
     pub session: String,
     pub stream: String,
-    /// When the stream was created. A stream that was made anew has the same name.
+    /// The time at which the stream was created. A stream that is deleted and made again has the same name.
     pub created: String,
     pub subject: String,
 }
 
-/// A place that keeps the lines of sessions. Calls wait, but never longer than their deadlines.
+/// A backend. Its calls wait, but never longer than their deadlines.
 pub trait LogBackend: Send + Sync {
-    /// Appends whole lines, all or none, if the log of the session ends at `expected`. The first lines of a session
-    /// begin with its header, at [`Position::START`]. An outcome that was lost on its way is found again: the lines are
-    /// there once.
+    /// Appends all of these lines or none, if the log of the session ends at `expected`. The first lines of a session
+    /// begin with its header, at [`Position::START`]. If the answer of an append is lost and the append is repeated,
+    /// the lines are still in the log only once.
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome>;
 
-    /// Like [`Self::append`], without a thread that waits; `None` if the backend has no such way.
+    /// Like [`Self::append`], but no thread waits. `None` if the backend cannot do this.
     fn begin_append(
         self: Arc<Self>,
         session: &str,
@@ -68,14 +68,14 @@ pub trait LogBackend: Send + Sync {
         None
     }
 
-    /// The lines after `from` up to the present end. A session that does not exist has none.
+    /// The lines after `from`, up to the end that the log has now. A session that does not exist has no lines.
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
 
-    /// Like [`Self::read`], but then also returns each later part when it arrives. It ends only with an error.
+    /// Like [`Self::read`], but later parts follow when they arrive. Ends only with an error.
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
 
-    /// The last lines of a session, with the end of its log; `None` for a session that does not exist. The end is behind
-    /// the lines if a foreign message follows them.
+    /// The last lines of a session, with the end of its log. `None` if the session does not exist. If a foreign message
+    /// follows the lines, the end is after that message.
     fn last(&self, session: &str) -> Result<Option<LogPart>> {
         last_lines(self.read(session, Position::START)?)
     }
@@ -85,21 +85,21 @@ pub trait LogBackend: Send + Sync {
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;
 
-    /// The durability of an acknowledged append: the least of the last answers.
+    /// The durability of an acknowledged append. It is the lowest among the last answers.
     fn durability(&self) -> Durability {
         Durability::Replicated
     }
 
-    /// The most bytes of an append, where several lines can be split.
+    /// The most bytes of an append whose lines can be split into several appends.
     fn max_append(&self) -> usize;
 
-    /// The most bytes of an append, which one line may have.
+    /// The most bytes of an append that has only one line.
     fn max_line(&self) -> usize {
         self.max_append()
     }
 }
 
-/// The last lines of some parts, with the end of the last part; `None` if no part has lines.
+/// The last lines of these parts, with the end of the last part. `None` if no part has lines.
 pub(crate) fn last_lines(parts: LogParts<'_>) -> Result<Option<LogPart>> {
     let mut last: Option<LogPart> = None;
     for part in parts {

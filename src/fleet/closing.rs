@@ -1,6 +1,7 @@
-//! The records that close the log of a deleted session, and open it again (session-file.md §4.5, fleet.md "Deletion").
+//! The records that close the log of a deleted session, and open the log again (session-file.md §4.5, fleet.md
+//! "Deletion").
 //!
-//! A log is closed as long as its last line is the record of a deletion of its session. Nothing is removed from it.
+//! A log is closed while its last line is the record of a deletion of its session. Nothing is removed from the log.
 
 use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity};
@@ -13,7 +14,7 @@ use treelined_core::id::{self, Source};
 use treelined_core::timestamp;
 use treelined_files::log::upstream::InLog;
 
-/// The members of a record that matter here.
+/// The members of a record that this module needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DeletionRecord {
@@ -30,25 +31,25 @@ struct DeletionOf {
     session_id: String,
 }
 
-/// The record that closes a log with these last lines; `None` if they leave it open.
+/// The record with which these last lines close a log; `None` if the log is open.
 fn closing_record(session: &str, lines: &[u8]) -> Option<DeletionRecord> {
     let last = lines
         .rsplit(|byte| *byte == b'\n')
         .find(|line| !line.trim_ascii().is_empty())?;
-    // Most lines are neither, and may be long.
+    // Most lines are not such records and may be long, so they are not parsed.
     memmem::find(last, TRASHED.as_bytes())?;
     let record: DeletionRecord = serde_json::from_slice(last).ok()?;
     let is_closing = record.r#type == "custom" && record.custom_type == TRASHED;
-    // A copy of the file under another id has the record too.
+    // A copy of the file under another id also has the record, with the first id.
     (is_closing && record.data.session_id == session).then_some(record)
 }
 
-/// Whether a log with these last lines is closed.
+/// Whether these last lines close a log.
 pub(super) fn is_closed(session: &str, lines: &[u8]) -> bool {
     closing_record(session, lines).is_some()
 }
 
-/// Whether the log of a session is closed. Reads its last part.
+/// Whether the log of a session is closed. Reads the last part of the log.
 pub(super) fn is_log_closed(log: &dyn LogBackend, session: &str) -> Result<bool> {
     let last = log.last(session)?;
     Ok(last.is_some_and(|last| is_closed(session, &last.lines)))
@@ -70,12 +71,13 @@ pub(super) fn deleted(session: &str) -> Error {
     Error::new(Kind::SessionDeleted, why)
 }
 
-/// The record of a deletion at the leaf `leaf`, with its line break.
+/// The record of a deletion at this leaf, with its line break.
 pub(super) fn trashed(session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
     record(TRASHED, session, leaf, source)
 }
 
-/// The record behind the one of a deletion in `lines`: the session is there again, at the same leaf.
+/// The record that opens the log again after the record of a deletion in `lines`. It is at the same leaf. `None` if the
+/// lines do not close the log.
 pub(super) fn restored(session: &str, lines: &[u8], source: &dyn Source) -> Option<Vec<u8>> {
     let before = closing_record(session, lines)?;
     let leaf = before.parent_id.as_deref();
@@ -83,7 +85,7 @@ pub(super) fn restored(session: &str, lines: &[u8], source: &dyn Source) -> Opti
 }
 
 fn record(custom_type: &str, session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
-    // In the order in which all entries begin, which readers expect.
+    // The members are in the order that readers expect at the beginning of an entry.
     let head = format!(
         "{{\"type\":\"custom\",\"customType\":{},\"id\":{},\"parentId\":{},\"timestamp\":{},\"data\":{}}}\n",
         json!(custom_type),
@@ -95,7 +97,7 @@ fn record(custom_type: &str, session: &str, leaf: Option<&str>, source: &dyn Sou
     head.into_bytes()
 }
 
-/// Opens the log of a deleted session again. Returns how it was.
+/// Opens the log of a deleted session again. Returns the state that the log had.
 pub(crate) fn reopen(log: &dyn LogBackend, session: &str, source: &dyn Source) -> Result<InLog> {
     for _ in 0..ROUNDS {
         let Some(last) = log.last(session)? else {
@@ -146,7 +148,7 @@ mod tests {
         }
     }
 
-    /// A program that knows neither record goes on at the leaf, since both are below it.
+    /// A program that does not know these records must continue at the leaf, so both are children of the leaf.
     #[test]
     fn both_records_are_below_the_leaf() {
         for leaf in [Some("e1"), None] {

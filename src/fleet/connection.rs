@@ -1,4 +1,4 @@
-//! A connection to the servers, with a deadline for everything, and each failure as its own kind.
+//! A connection to the servers. Every request has a deadline, and every failure has its own kind of error.
 
 use crate::settings::NatsSettings;
 use async_nats::{
@@ -13,25 +13,25 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
-/// How long connecting may take, over all servers.
+/// How long it may take to connect, for all servers together.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one answer may take. A cluster that lost its leader has another one after about five seconds.
+/// How long one answer may take. If a cluster loses its leader, it has a new one after about five seconds.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
-/// A connection whose server leaves three of these unanswered is given up.
+/// The interval of pings. A connection is given up if its server does not answer three of them.
 const PING: Duration = Duration::from_secs(3);
-/// The denials that are kept.
+/// The number of denials that are kept.
 const DENIALS: usize = 64;
 /// The longest pause before a lost connection is tried again.
 const RECONNECT: Duration = Duration::from_secs(2);
 
-/// A connection to one of the servers; it finds another when that one is lost.
+/// A connection to one of the servers. If that server is lost, the client connects to another one.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,
     denials: Arc<Mutex<Denials>>,
 }
 
-/// The last denials of the servers, in their words, the newest first. A denial names the subject, not the request.
+/// The last denials, with the texts of the servers, the newest first. A denial names the subject, but not the request.
 #[derive(Default)]
 struct Denials(VecDeque<(Instant, String)>);
 
@@ -41,10 +41,11 @@ impl Denials {
         self.0.push_front((Instant::now(), why));
     }
 
-    /// The denial of a request that was sent at `sent` or later.
+    /// A denial of a request with this subject, if one has arrived since `sent`.
     fn of(&self, subject: &str, sent: Instant) -> Option<String> {
         let quoted = format!("{subject:?}");
-        // A denied subscription to a session's subject costs its follower hints, and no request its answer.
+        // If a subscription to the subject of a session is denied, its follower gets no hints. No request loses its
+        // answer by that.
         let names_another = |why: &str| {
             why.contains("for Publish to") || why.contains("for Subscription to \"treelined.")
         };
@@ -65,15 +66,15 @@ pub(super) struct ApiError {
     pub(super) description: String,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(super) enum NoAnswer {
-    /// No server answers for the subject at this time.
+    /// No server answers for the subject now.
     NoResponders,
-    /// The time is over; the request may have been carried out.
+    /// The time is over. The server may have run the request.
     TimedOut,
-    /// The connection was lost; the request may have been carried out.
+    /// The connection was lost. The server may have run the request.
     Lost(String),
-    /// The request was not sent, or is refused.
+    /// The request was not sent, or was refused.
     Failed(Error),
 }
 
@@ -101,12 +102,12 @@ impl Connection {
         Ok(Self { client, denials })
     }
 
-    /// Whether a request would be sent at once.
+    /// Whether a request would be sent at once, and not wait for a connection.
     pub(super) fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
     }
 
-    /// Sends a request and waits for its answer, at most `time`.
+    /// Sends a request, and waits for its answer for `time` at most.
     pub(super) async fn request(
         &self,
         subject: String,
@@ -119,7 +120,7 @@ impl Connection {
             .headers(headers)
             .payload(payload.into())
             .timeout(None);
-        // The client has no deadline for its own queue.
+        // The client itself has no deadline for the messages in its queue.
         let answered = self.client.send_request(subject.clone(), request);
         let Ok(answered) = tokio::time::timeout(time, answered).await else {
             return Err(match lock(&self.denials).of(&subject, sent) {
@@ -136,7 +137,7 @@ impl Connection {
         })
     }
 
-    /// A call of JetStream's interface: its result or its error.
+    /// Calls the API of JetStream. Returns the result, or the error of JetStream.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -195,7 +196,7 @@ fn options(settings: &NatsSettings, denials: Arc<Mutex<Denials>>) -> Result<Conn
         .name("treelined")
         .connection_timeout(Duration::from_secs(5))
         .ping_interval(PING)
-        // The daemon knows of its own appends.
+        // The daemon knows its own appends, so the servers need not send them back.
         .no_echo()
         .require_tls(settings.needs_tls)
         .reconnect_delay_callback(|attempt| {
@@ -259,7 +260,7 @@ fn refused(servers: &str, error: &async_nats::ConnectError) -> Error {
     Error::new(kind, format!("{why}: {servers}: {error}"))
 }
 
-/// Whether an error of input and output is one of TLS: a certificate that is not trusted, for example.
+/// Whether an error of input and output comes from TLS, for example from a certificate that is not trusted.
 fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let text = format!("{error:?}");
     [

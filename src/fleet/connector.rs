@@ -1,4 +1,4 @@
-//! Connects when the log is needed for the first time.
+//! Connects to the servers when the log is first needed.
 
 use super::backend::LogBackend;
 use super::engine::Engine;
@@ -18,22 +18,23 @@ use treelined_core::team::{TeamList, TeamView};
 use treelined_files::lock::lock;
 use treelined_files::store::Store;
 
-/// A failure to connect is the answer for so long, and a lost connection is followed again after it.
+/// For this time, a failure to connect is the answer to further requests. After this time, a session with a lost
+/// connection is followed again.
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
 
-/// Connects when the log is needed for the first time.
+/// Connects to the servers when the log is first needed.
 pub(super) struct Connector {
     pub(super) this: Weak<Self>,
     pub(super) settings: TeamSettings,
-    /// Held while one thread connects, which others wait for.
+    /// Held by the thread that connects. Other threads wait for it.
     pub(super) connecting: Mutex<()>,
-    /// Locked for a moment at a time.
+    /// Locked only for a moment at a time.
     pub(super) state: Mutex<ConnectorState>,
     pub(super) team: Team,
     pub(super) store: Store,
 }
 
-/// The team's list, which connects if nothing has done so.
+/// The team's list. A list connects to the servers if nothing has connected before.
 pub(super) struct LiveTeam(pub(super) Arc<Connector>);
 
 impl TeamView for LiveTeam {
@@ -46,14 +47,14 @@ impl TeamView for LiveTeam {
 #[derive(Default)]
 pub(super) struct ConnectorState {
     pub(super) log: Option<Arc<dyn Engine>>,
-    /// The last failure to connect, or to get an answer, and its time.
+    /// The time and the error of the last failure to connect, or to get an answer.
     pub(super) failed: Option<(Instant, Error)>,
-    /// Why the log may lose what it acknowledges.
+    /// The reason why the log may lose acknowledged lines, if there is one.
     pub(super) misconfigured: Option<Error>,
 }
 
 impl ConnectorState {
-    /// Why the log cannot be used at this moment.
+    /// The reason why the log cannot be used now, if there is one.
     pub(super) fn fault(&self) -> Option<&Error> {
         let failed = self.failed.as_ref();
         let failed_lately = failed.filter(|(at, _)| at.elapsed() < PAUSE);
@@ -61,7 +62,7 @@ impl ConnectorState {
         self.misconfigured.as_ref().or(failed_lately)
     }
 
-    /// The log, connected; `None` if nothing has connected yet.
+    /// The connected log; `None` if nothing has connected yet.
     pub(super) fn connected(&self) -> Result<Option<&Arc<dyn Engine>>> {
         if let Some(error) = self.fault() {
             return Err(error.clone());
@@ -76,7 +77,8 @@ impl ConnectorState {
 }
 
 impl Connector {
-    /// The log, connected. Waits for servers only if none has failed yet: then its own thread connects.
+    /// The connected log. Waits for a connection only if none has failed yet, and if the caller sets no moment.
+    /// Otherwise a separate thread connects, and this call fails.
     pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<dyn Engine>> {
         let state = lock(&self.state);
         if let Some(log) = state.connected()? {
@@ -96,7 +98,7 @@ impl Connector {
         self.connect()
     }
 
-    /// The log if it is connected; otherwise its own thread connects.
+    /// The connected log, if there is one. Otherwise a separate thread connects.
     pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<dyn Engine>> {
         let log = lock(&self.state).connected().ok().flatten().cloned();
         if log.is_none() {
@@ -128,7 +130,7 @@ impl Connector {
         }
     }
 
-    /// Moves the file of a session that was deleted in the log to the trash; see [`trash::discard`].
+    /// Moves the file of a session that is deleted in the log to the trash; see [`trash::discard`].
     pub(super) fn discard(&self, file: &ReplicatedFile) -> Result<Option<DiscardedFile>> {
         trash::discard(&self.store, file, &self.team)
     }
@@ -139,14 +141,15 @@ impl Connector {
     }
 }
 
-/// Notes whether the log still keeps what it acknowledges: somebody may change it while the daemon runs.
+/// Checks again and again whether the log still keeps acknowledged lines, since its settings can change while the
+/// daemon runs.
 async fn watch(log: Weak<dyn Engine>, connector: Weak<Connector>) {
     loop {
         tokio::time::sleep(CHECK).await;
         let (Some(log), Some(connector)) = (log.upgrade(), connector.upgrade()) else {
             return;
         };
-        // A log that is not found may be one that a restarted server does not know yet.
+        // If the log is not found, a restarted server may not know it yet, so nothing changes.
         let Ok(misconfigured) = log.fault().await else {
             continue;
         };
@@ -158,7 +161,7 @@ async fn watch(log: Weak<dyn Engine>, connector: Weak<Connector>) {
     }
 }
 
-/// Connects on its own thread, unless there is a connection or somebody makes one.
+/// Connects on a separate thread, unless there is a connection or another thread is connecting.
 pub(super) fn connect_beside(connector: &Arc<Connector>) {
     let is_needed = |state: &ConnectorState| state.log.is_none() && state.fault().is_none();
     if !is_needed(&lock(&connector.state)) || connector.connecting.try_lock().is_err() {
@@ -178,7 +181,7 @@ pub(super) fn connect_beside(connector: &Arc<Connector>) {
     }
 }
 
-/// `logUnavailable`, worth another attempt after the pause.
+/// The error `logUnavailable`, with another attempt after the pause.
 pub(super) fn away(why: &str) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why.to_owned());
     error.retry_after_ms = u64::try_from(PAUSE.as_millis()).ok();
@@ -206,7 +209,7 @@ impl LogSource for Connector {
 
     fn note_silence(&self, error: &Error) {
         let mut state = lock(&self.state);
-        // Where others get answers, the servers are slow, and not away.
+        // If other requests get answers, the servers are slow but not away.
         let is_heard = |log: &Arc<dyn Engine>| log.acknowledged_in(PAUSE);
         if state.fault().is_none() && !state.log.as_ref().is_some_and(is_heard) {
             let why = format!("the log did not answer a moment ago: {}", error.message);
@@ -215,8 +218,8 @@ impl LogSource for Connector {
     }
 }
 
-/// How often the log is checked.
+/// The pause between two checks of the log.
 const CHECK: Duration = Duration::from_secs(15);
 
-/// How long an append of a daemon is tried.
+/// How long a daemon tries an append.
 const APPEND: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A session as other machines see it, by its file.
+//! Describes a session to other machines, from its file.
 
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
@@ -7,15 +7,15 @@ use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::store::listing::Listing;
 
-/// A session by its file.
+/// The description of a session, read from its file.
 pub struct Description {
-    /// Without a host and a sequence, which the log has.
+    /// The row, without the host and the sequence, which the file does not have.
     pub row: TeamRow,
     /// The id of the leaf at which the file opens; `None` at the empty position.
     pub(crate) leaf: Option<String>,
 }
 
-/// Reads the file of a session. Fails with `headerMissing` if it has none.
+/// Reads the file of a session. Fails with `headerMissing` if the file has no header.
 pub fn describe(at: &Location) -> Result<Description> {
     let opened = Log::open(at.clone())?;
     let tree = &opened.tree;

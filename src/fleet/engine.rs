@@ -1,5 +1,5 @@
-//! The servers of a team, as a daemon and the commands use them besides the lines of sessions. The rest of the shared part
-//! does not know which engine keeps the lines.
+//! The servers of a team: all that a daemon and the commands need of them apart from the lines of sessions. The code
+//! that engines share does not know which engine keeps the lines.
 
 use super::backend::{LogBackend, LogPart, Position};
 use super::patience;
@@ -9,60 +9,60 @@ use tokio::runtime::Handle;
 use treelined_core::error::{Error, Result};
 use treelined_core::team::{TeamList, TeamRow};
 
-/// The servers of a team, connected. A lost connection is made again in the background.
+/// The connected servers of a team. A lost connection is made again in the background.
 pub trait Engine: LogBackend {
-    /// The threads of the connection, for work beside others.
+    /// The threads of the connection. Other work can run on them too.
     fn runtime(&self) -> &Handle;
 
-    /// Whether a request would be sent at once.
+    /// Whether a request would be sent at once, and not wait for a connection.
     fn is_connected(&self) -> bool;
 
-    /// Whether a server has acknowledged an append in the last `time`.
+    /// Whether a server has acknowledged an append within the last `time`.
     fn acknowledged_in(&self, time: Duration) -> bool;
 
-    /// Why the log may lose what it acknowledges: somebody may change its settings at any time. Fails if the servers do
-    /// not say.
+    /// The reason why the log may lose acknowledged lines, if there is one. Its settings can change at any time. Fails
+    /// if the servers do not answer.
     fn fault(&self) -> BoxFuture<'_, Result<Option<Error>>>;
 
-    /// Follows a session. What is appended from now on is noticed soon.
+    /// Follows a session. Later appends are noticed soon.
     fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>>;
 
-    /// The team's list, for a daemon with this key, or for a command, whose key is empty.
+    /// The team's list, for the daemon with this key. For a command, the key is empty.
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex>;
 }
 
-/// A session that is followed.
+/// The parts of a session that is followed.
 pub(super) type FollowedLog<'a> = Box<dyn FollowedParts + 'a>;
 
 /// The parts of a session, as they arrive.
 pub trait FollowedParts: Send {
-    /// The next part after `at`, which must not go back; `None` at the end of the log.
+    /// The next part after `at`; `None` at the end of the log. `at` must not go back.
     fn stored(&mut self, at: Position) -> BoxFuture<'_, Result<Option<LogPart>>>;
 
-    /// Waits until the log may have a part after `at`. May be dropped and called again.
+    /// Waits until the log may have a part after `at`. The future can be dropped and the function called again.
     fn news<'a>(&'a mut self, at: &'a (dyn Fn() -> Position + Sync)) -> BoxFuture<'a, ()>;
 }
 
-/// The team's list: a row for each session, and the sessions that each daemon has open. Nothing waits for it.
+/// The team's list. It has a row for each session, and the sessions that each daemon has open. No append waits for it.
 pub trait TeamIndex: Send + Sync {
-    /// Makes what is missing, if the servers permit it. Returns the names of what was made.
+    /// Makes the missing parts of the list, if the servers permit it. Returns the names of the parts that were made.
     fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>>;
 
-    /// Writes a row, unless there is one that is as new.
+    /// Writes a row, unless the list has a row that is as new.
     fn write_row(&self, row: TeamRow) -> BoxFuture<'_, Result<()>>;
 
-    /// Says which sessions this daemon has open, with the times of their opening in Unix milliseconds. The servers forget
-    /// it after a minute.
+    /// Reports which sessions this daemon has open, with the times at which they were opened, in Unix milliseconds. The
+    /// servers forget the report after a minute.
     fn say_open(&self, sessions: Vec<(String, i64)>) -> BoxFuture<'_, Result<()>>;
 
-    /// Says that this daemon has none open.
+    /// Reports that this daemon has no session open.
     fn say_closed(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// The list; `None` if it is the one of the last call, unless `always` is set.
+    /// The list. `None` if it has not changed since the last call, unless `always` is set.
     fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>>;
 }
 
-/// Waits for work, until the moment that the caller of this thread has set.
+/// Waits for work, but not longer than the caller of this thread has set.
 pub(super) fn wait<T>(runtime: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
     let Some(until) = patience::until() else {
         return runtime.block_on(work);
@@ -76,7 +76,7 @@ pub(super) fn wait<T>(runtime: &Handle, work: impl Future<Output = Result<T>>) -
     })
 }
 
-/// All parts of a followed session after a position, without an end.
+/// All parts of a session after a position. The parts do not end.
 pub(super) struct EndlessParts<'a> {
     followed: FollowedLog<'a>,
     runtime: Handle,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 
-/// Connects to the servers of the settings. Fails unless they keep what they acknowledge. An append is tried for
-/// `append_time`, by default 25 s.
+/// Connects to the servers of the settings. Fails unless the servers keep acknowledged lines. An append is tried for
+/// `append_time`; the default is 25 s.
 pub fn open(settings: &TeamSettings, append_time: Option<Duration>) -> Result<Arc<dyn Engine>> {
     match settings {
         #[cfg(feature = "nats")]

@@ -1,4 +1,4 @@
-//! The session directory as a log: one file per session. A position is a number of bytes.
+//! A session directory as a backend: each session is one file. A position is a number of bytes.
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
 use serde::Deserialize;
@@ -17,18 +17,18 @@ use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::Temporary;
 use treelined_files::store::{Store, listing};
 
-/// Bytes of a part, unless a line is longer.
+/// The bytes of a part, unless a line is longer.
 const PART: usize = 1 << 20;
 /// How long an append waits for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
-/// How long a follower waits for the watcher before it looks itself.
+/// How long a follower waits for the watcher before it reads the file itself.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The session files of a session directory.
 pub struct SessionFiles<'s> {
     store: &'s Store,
-    /// The file of one session, wherever it is.
+    /// The file of one session, if the caller names a file.
     given: Option<(String, Location)>,
 }
 
@@ -37,7 +37,7 @@ impl<'s> SessionFiles<'s> {
         Self { store, given: None }
     }
 
-    /// Like [`Self::of`], where the session of this file is the one in it. Returns the session's id too.
+    /// Like [`Self::of`], but one session is in this file, wherever the file is. Also returns the id of that session.
     pub fn with_file(store: &'s Store, at: Location) -> Result<(Self, String)> {
         let Some(header) = listing::header(&at) else {
             let why = format!("{} has no session header", at.path().display());
@@ -47,7 +47,7 @@ impl<'s> SessionFiles<'s> {
         Ok((Self { store, given }, header.id))
     }
 
-    /// The file of a session; `None` if there is none.
+    /// The file of a session; `None` if the session has none.
     pub(super) fn find(&self, session: &str) -> Result<Option<Location>> {
         if let Some((id, at)) = &self.given
             && id == session
@@ -83,8 +83,8 @@ impl<'s> SessionFiles<'s> {
     }
 }
 
-/// Writes the rest of the first lines of a session into a file that has less than them, as after a crash. A file with
-/// anything else is in the way if it is of no session.
+/// Writes the rest of a session's first lines into a file that has only a part of them, for example after a crash. If
+/// the file has other bytes, the outcome is a conflict. It is an error if the file has no session header.
 fn complete(at: &Location, lines: &[u8]) -> Result<AppendOutcome> {
     let failed = |error: io::Error| Error::io(&format!("write {}", at.path().display()), &error);
     let mut file = at.folder.file(&at.name, HandleAccess::Append)?;
@@ -216,8 +216,8 @@ pub(super) fn parts_and_tail(at: &Location, from: u64) -> Result<FileParts> {
     })
 }
 
-/// The whole lines of a file. Bytes behind the last line break may be in flight and are left out, unless the reader
-/// wants them.
+/// The whole lines of a file. Bytes after the last line break may be a line that is being written. They are left out,
+/// unless the reader wants them.
 pub(super) struct FileParts {
     file: File,
     at: Location,
@@ -264,7 +264,7 @@ impl Iterator for FileParts {
     }
 }
 
-/// The bytes of a file in a range; fewer if it is shorter.
+/// The bytes in a range of a file. There are fewer bytes if the file is shorter.
 pub(super) fn bytes_of(at: &Location, start: u64, length: u64) -> Result<Vec<u8>> {
     let file = at.folder.file(&at.name, HandleAccess::Read)?;
     let mut bytes = vec![0; index(length)];
@@ -298,7 +298,7 @@ pub(super) fn lock_file(file: &File) -> Result<()> {
     }
 }
 
-/// The members of a header that decide where its file is.
+/// The members of a header that decide the path of its file.
 #[derive(Deserialize)]
 struct HeaderLine {
     r#type: String,
@@ -310,7 +310,7 @@ struct HeaderLine {
     cwd: String,
 }
 
-/// The header at the start of a log. Its members become names of files, so that only well-formed ones are accepted.
+/// The header at the beginning of a log. Its members become names of files, so only a well-formed header is accepted.
 pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
     let foreign = |why: &str| {
         let why = format!("the log of session {session:?} does not begin with its header: {why}");

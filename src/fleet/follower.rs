@@ -1,5 +1,5 @@
-//! Copies what other machines append to an open session into its file; the session reads that as it reads the entries of
-//! any other writer.
+//! Copies the lines that other machines append to an open session into its file. The session then reads these lines
+//! like the entries of any other writer.
 
 use super::connector::{Connector, PAUSE};
 use super::engine::{Engine, FollowedLog};
@@ -14,20 +14,20 @@ use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::log::upstream::{LogHook, LogNews};
 
-/// A message that is read while the daemon appends is probably its own: the follower waits a second for the append,
-/// since it would take the lock of the file from the next one.
+/// A message that arrives while the daemon appends is probably the daemon's own. The follower waits up to a second for
+/// that append, since otherwise it could take the lock of the file before the next append.
 const OWN_LOOKS: u32 = 200;
 const OWN_PAUSE: Duration = Duration::from_millis(5);
-/// The first pause of a follower that waits for a connection; they double up to [`PAUSE`].
+/// The first pause of a follower that waits for a connection. The pauses double up to [`PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// How often a follower looks for lines of other programs in the file.
+/// The pause between two checks of the file for lines of other programs.
 const LOOK: Duration = Duration::from_secs(2);
-/// How often an open session that is deleted is looked for in its log.
+/// The pause between two checks whether a deleted session was restored, while the session is open.
 const RETURN: Duration = Duration::from_secs(5);
 /// How often a session of which the log has lost lines is compared with it from the start.
 const REFILL: Duration = Duration::from_secs(10);
 
-/// The follower of one session, until it is dropped.
+/// The follower of one session. It ends when it is dropped.
 pub(super) struct Follower(Arc<Mutex<FollowerTask>>);
 
 #[derive(Default)]
@@ -128,7 +128,8 @@ async fn copy_on(
     }
 }
 
-/// Moves the file of a deleted session to the trash, and tells what is lost with it; `None` if it is followed again.
+/// Moves the file of a deleted session to the trash, and reports which entries are lost with it. `None` if the session
+/// must be followed again.
 async fn discarded(
     connector: &Weak<Connector>,
     file: &Arc<ReplicatedFile>,
@@ -147,7 +148,7 @@ async fn discarded(
     Some(discarded)
 }
 
-/// Moves the file of a deleted session back if the session has been restored. Returns whether it is there.
+/// Moves the file of a deleted session back if the session has been restored. Returns whether the file is there.
 async fn is_back(
     connector: &Weak<Connector>,
     file: &Arc<ReplicatedFile>,
@@ -164,7 +165,7 @@ async fn is_back(
     })
 }
 
-/// Ends with an error only.
+/// Copies until the connection fails. Ends only with an error.
 async fn copy_while_connected(
     log: &dyn Engine,
     session: &str,
@@ -196,7 +197,7 @@ async fn copy_while_connected(
     }
 }
 
-/// Copies what the log has and the file has not.
+/// Copies the parts of the log that the file does not have.
 async fn copy_stored(
     followed: &mut FollowedLog<'_>,
     file: &Arc<ReplicatedFile>,
@@ -219,15 +220,15 @@ async fn copy_stored(
         let end = part.end;
         let take = move |file: &ReplicatedFile| file.take(before, &part);
         noticing(file, news, take).await?;
-        // An incomplete line is in the way: the next look closes it, and copies.
+        // An incomplete line at the end of the file prevents the copy. The next look ends that line, and copies.
         if file.position() < end {
             return Ok(());
         }
     }
 }
 
-/// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
-/// line that was there at the last look is closed.
+/// Publishes lines of other programs, and lines that wait in the file. Returns whether there were any. An incomplete
+/// line that was already there at the last look is ended.
 async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool, news: &LogHook) -> Result<bool> {
     let torn = match was_unequal {
         true => TornLine::Close,
@@ -245,7 +246,7 @@ async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool, news: &LogHook) -> 
     noticing(file, news, work).await
 }
 
-/// Blocks for work that may publish lines that wait in the file, and calls the hook if it has done so.
+/// Runs work on a blocking thread. If lines waited in the file and the work has published all of them, calls the hook.
 async fn noticing<T: Send + 'static>(
     file: &Arc<ReplicatedFile>,
     news: &LogHook,
@@ -255,7 +256,7 @@ async fn noticing<T: Send + 'static>(
     blocking(move || {
         let (waited, before) = (file.waits(), file.published());
         let done = work(&file)?;
-        // Lines may have come to the file during the work.
+        // More lines may have been written to the file during the work.
         if (waited || file.published() > before) && !file.waits() {
             news(LogNews::Published);
         }

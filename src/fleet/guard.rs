@@ -1,5 +1,5 @@
-//! Faults that an administrator finds and mends for the members of a team: buckets that a member could empty, and messages of
-//! other programs.
+//! Two faults that an administrator finds and repairs for the members of a team: buckets that a member could empty, and
+//! messages of other programs.
 
 use super::connection::{ANSWER, Connection};
 use super::limits::StreamInfo;
@@ -16,27 +16,27 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Kind, Result};
 
-/// The newest messages that are looked at. Their headers alone are read.
+/// The most messages that are checked, the newest ones. Only their headers are read.
 const MOST_LOOKED_AT: u64 = 200_000;
-/// The foreign messages that are named.
+/// The most foreign messages that are named.
 const MOST_NAMED: usize = 100;
-/// The settings of a stream whose messages no member can remove.
+/// The settings of a stream from which no member can remove messages.
 const GUARDED: [(&str, bool); 3] = [
     ("deny_delete", true),
     ("deny_purge", true),
     ("allow_rollup_hdrs", false),
 ];
-/// How long the look may take, and each of its messages.
+/// How long the whole check may take, and each message of it.
 const LOOK: Duration = Duration::from_secs(10);
 const NEXT: Duration = Duration::from_secs(2);
 
-/// The messages of other programs in a stream, which all readers skip.
+/// The messages of other programs in a stream. All readers skip them.
 #[derive(Debug, Default)]
 pub struct ForeignMessages {
     pub count: u64,
-    /// The first of them, 100 at most.
+    /// The first of these messages, 100 at most.
     pub named: Vec<ForeignMessage>,
-    /// The messages that were looked at: the newest ones.
+    /// The number of messages that were checked, the newest ones.
     pub looked_at: u64,
 }
 
@@ -49,8 +49,8 @@ pub struct ForeignMessage {
 }
 
 impl NatsLog {
-    /// The names of the buckets whose messages a member can remove. Buckets that do not exist, or that this user may not
-    /// see, are left out.
+    /// The names of the buckets from which a member can remove messages. Buckets that do not exist are left out, and
+    /// also those that this user may not see.
     pub fn erasable_buckets(settings: &NatsSettings) -> Result<Vec<String>> {
         let (runtime, connection) = connect(settings)?;
         runtime.block_on(async {
@@ -64,8 +64,8 @@ impl NatsLog {
         })
     }
 
-    /// Looks for messages of other programs among the newest 200,000, for 10 s at most. It reads headers alone, and does
-    /// not see a message whose headers are right and whose lines are not whole.
+    /// Finds messages of other programs among the newest 200,000, in 10 s at most. Only headers are read, so a message
+    /// with right headers and incomplete lines is not found.
     pub fn foreign_messages(settings: &NatsSettings, last: u64) -> Result<ForeignMessages> {
         let (runtime, connection) = connect(settings)?;
         runtime.block_on(async {
@@ -100,7 +100,7 @@ impl NatsLog {
     }
 }
 
-/// Forbids what would let a member empty the buckets that exist.
+/// Changes the settings of the existing buckets, so that no member can empty them.
 pub(super) async fn guard_buckets(connection: &Connection, settings: &NatsSettings) -> Result<()> {
     for stream in bucket_streams(settings) {
         let Some((info, mut config)) = info(connection, settings, &stream).await? else {
@@ -130,7 +130,8 @@ fn bucket_streams(settings: &NatsSettings) -> [String; 3] {
     ]
 }
 
-/// A stream, with its settings as the servers write them; `None` if it does not exist, or may not be seen.
+/// A stream, and its settings as the servers write them. `None` if the stream does not exist, or if this user may not
+/// see it.
 async fn info(
     connection: &Connection,
     settings: &NatsSettings,
@@ -153,7 +154,7 @@ async fn info(
     }
 }
 
-/// The headers of the messages from one on, and their number.
+/// The headers of the messages from `first` on, and the number of these messages.
 async fn headers(
     connection: &Connection,
     settings: &NatsSettings,

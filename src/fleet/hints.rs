@@ -1,9 +1,9 @@
-//! Follows a session in the stream: what others append is read soon after they have published it.
+//! Follows a session in the stream: the appends of others are read soon after they are published.
 //!
-//! The servers pass a publish on to the subscribers of its subject, but not to the connection that sent it. Such a
-//! message is a hint: it is not stored yet, and may be refused. The stream is read after it. Hints are lost when a
-//! server dies, so that the stream is also read after a pause without them. A consumer per session would cost the
-//! servers more, and would return each append of this connection to it.
+//! The servers pass a publish to the subscribers of its subject, but not to the connection that sent it. Such a message
+//! is only a **hint**: it is not stored yet, and may be refused. So the stream is read after a hint. Hints are lost
+//! when a server dies, so the stream is also read after a pause without hints. A consumer for each session would cost
+//! the servers more, and would return each append of this connection to it.
 
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
@@ -19,11 +19,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use treelined_core::error::Result;
 
-/// The stream is read after this time without a hint; the first time sooner, since another server may have heard of the
-/// subscription late.
+/// The pauses without a hint after which the stream is read. The first pause is shorter, since another server may have
+/// got the subscription late.
 const FIRST_POLL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_secs(10);
-/// A message that was hinted at is looked for again after pauses that double, for [`HOPE`] in all.
+/// If a hint names a message that is not there yet, the stream is read again after pauses that double, for [`HOPE`] at
+/// most.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(100);
 const HOPE: Duration = Duration::from_secs(2);
@@ -33,21 +34,21 @@ pub(super) struct FollowedMessages<'a> {
     log: &'a NatsLog,
     session: String,
     hints: Hints,
-    /// The messages that are read at this time.
+    /// The messages that are being read.
     reading: Option<SessionMessages<'a>>,
-    /// The time after which the stream is read without a hint.
+    /// The time at which the stream is read without a hint.
     poll: Instant,
     poll_pause: Duration,
     hope: Option<Hope>,
 }
 
-/// A message that was hinted at and is not there yet.
+/// A message that a hint names and that is not in the stream yet.
 struct Hope {
     since: Instant,
     pause: Duration,
 }
 
-/// The hints of one session. They are received by their own task, which keeps one number of them.
+/// The hints of one session. A separate task receives them, and keeps only one number.
 struct Hints {
     newest: Arc<NewestHint>,
     receiving: JoinHandle<()>,
@@ -55,7 +56,7 @@ struct Hints {
 
 #[derive(Default)]
 struct NewestHint {
-    /// A message after this one was published.
+    /// The newest hint: one more than the sequence of the message before the hinted one. 0 if there is no new hint.
     before: AtomicU64,
     arrived: Notify,
 }
@@ -83,7 +84,8 @@ async fn receive(mut subscriber: Subscriber, newest: Arc<NewestHint>) {
             headers: message.headers.unwrap_or_default(),
             payload: Vec::new(),
         };
-        // Without this header it is not stored, or not of this program: the next poll finds it.
+        // Without this header the message is not stored, or is not of this program. If it is stored, the next poll
+        // finds it.
         if let Some(before) = hint.before() {
             newest
                 .before
@@ -94,7 +96,7 @@ async fn receive(mut subscriber: Subscriber, newest: Arc<NewestHint>) {
 }
 
 impl<'a> FollowedMessages<'a> {
-    /// Subscribes. What is published from now on is hinted at.
+    /// Subscribes. Later publishes give hints.
     pub(super) async fn open(log: &'a NatsLog, session: &str) -> Result<Self> {
         let client = &log.connection.client;
         let subscribing = async {
@@ -119,7 +121,7 @@ impl<'a> FollowedMessages<'a> {
         })
     }
 
-    /// The next message after `at`, which must not go back; `None` at the end of the stream.
+    /// The next message after `at`; `None` at the end of the stream. `at` must not go back.
     pub(super) async fn stored(&mut self, at: Position) -> Result<Option<LogPart>> {
         if self.reading.as_ref().is_some_and(|it| it.position() != at) {
             self.reading = None;
@@ -136,7 +138,7 @@ impl<'a> FollowedMessages<'a> {
             return Ok(None);
         };
         let part = reading.part().await?;
-        // The caller may be unable to use it, and asks again after a pause.
+        // The caller may not be able to use the message, and asks again after a pause.
         self.poll = Instant::now() + self.poll_pause;
         if !reading.goes_on() {
             self.reading = None;
@@ -145,7 +147,7 @@ impl<'a> FollowedMessages<'a> {
         Ok(Some(part))
     }
 
-    /// Waits until the stream may have a message after `at`. May be dropped and called again.
+    /// Waits until the stream may have a message after `at`. The future can be dropped and the function called again.
     pub(super) async fn news(&mut self, at: &(dyn Fn() -> Position + Sync)) {
         if let Some(hope) = &mut self.hope
             && hope.since.elapsed() < HOPE

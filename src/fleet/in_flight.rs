@@ -1,17 +1,17 @@
-//! The appends whose answer is not there yet, bounded by their bytes.
+//! The appends that wait for an answer. Their bytes have a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use treelined_core::error::{Error, Kind, Result};
 
-/// Appends without an answer have so many bytes at most, in KiB.
+/// The most bytes of all appends that wait for an answer, in KiB.
 const MOST_KIB: u32 = 16 << 10;
-/// An append that is given up keeps its room for so long: its bytes may still wait for the network.
+/// How long an append that is given up keeps its room, since its bytes may still wait for the network.
 const KEPT: Duration = Duration::from_millis(1500);
 const RETRY_AFTER_MS: u64 = 1000;
 
-/// The room for appends of one connection.
+/// The room for the appends of one connection.
 pub(super) struct InFlight(Arc<Semaphore>);
 
 /// The room of one append.
@@ -24,7 +24,8 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Waits for the room of an append, `time` at most. One that is larger than all of the room takes all of it.
+    /// Waits for the room of an append, but not longer than `time`. An append that is larger than all of the room takes
+    /// all of it.
     pub(super) async fn room(&self, bytes: usize, time: Duration) -> Result<Room> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(MOST_KIB);
         let room = Arc::clone(&self.0).acquire_many_owned(kib.clamp(1, MOST_KIB));
@@ -41,7 +42,7 @@ impl InFlight {
 }
 
 impl Room {
-    /// The append has ended.
+    /// Frees the room, since the append has ended.
     pub(super) fn end(mut self) {
         self.0.take();
     }

@@ -1,9 +1,10 @@
-//! Sessions of several machines: their lines on servers, with the file as a replica (schema/fleet.md). The servers are
-//! those of NATS JetStream or of PostgreSQL, by the features `nats` and `postgres`.
+//! Sessions of several machines: their lines are on servers, and a file is a replica of them (schema/fleet.md). The
+//! servers run NATS JetStream or PostgreSQL, with the features `nats` and `postgres`. In this crate, the **log** of a
+//! session is its lines on the servers, and a **backend** is anything that keeps such lines.
 //!
-//! The servers alone say which lines a session has, and in which order; a file is a copy, and no acknowledged line is
-//! lost or comes twice. Every call of a server has a deadline. Without a feature there are only the [`settings`]. This
-//! crate promises no interface to other programs.
+//! Only the servers decide which lines a session has, and in which order. A file is a copy. No acknowledged line is
+//! lost, and no line comes twice. Every call of a server has a deadline. Without a feature, this crate has only the
+//! [`settings`]. It promises no interface to other programs.
 //!
 //! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory.
 //! `engine` is what a team needs of its servers, and `engines` opens those of the settings. `postgres` is one engine, and

@@ -1,4 +1,4 @@
-//! Judges a stream: whether it may drop or refuse lines of sessions.
+//! Checks a stream: whether it may drop or refuse lines of sessions.
 
 use super::subject;
 use serde::Deserialize;
@@ -6,13 +6,14 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The first version of NATS whose streams compare and set: 2.9 appends for both of two writers at one place.
+/// The oldest version of NATS whose streams compare and set. With 2.9, two writers at the same position can both
+/// append.
 const OLDEST_VERSION: (u64, u64) = (2, 10);
 
-/// The smallest limit of a message, in bytes: headers and a short line.
+/// The smallest limit of a message, in bytes. It has room for headers and a short line.
 pub(crate) const SMALLEST_MESSAGE: i64 = 8 << 10;
 
-/// Fails with `logMisconfigured` for servers that are too old.
+/// Fails with `logMisconfigured` if the servers are too old.
 pub fn check_version(version: &str) -> Result<()> {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -26,7 +27,7 @@ pub fn check_version(version: &str) -> Result<()> {
     Err(Error::new(Kind::LogMisconfigured, why))
 }
 
-/// Fails with `logMisconfigured` for servers whose messages have no room for a line.
+/// Fails with `logMisconfigured` if the messages of the servers have no room for a line.
 pub fn check_payload(max_payload: usize) -> Result<()> {
     if i64::try_from(max_payload).is_ok_and(|most| most < SMALLEST_MESSAGE) {
         let why = format!(
@@ -37,7 +38,7 @@ pub fn check_payload(max_payload: usize) -> Result<()> {
     Ok(())
 }
 
-/// A stream as its servers describe it.
+/// A stream, as its servers describe it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct StreamInfo {
     pub config: StreamConfig,
@@ -45,13 +46,13 @@ pub struct StreamInfo {
     #[serde(default)]
     pub state: StreamState,
     pub cluster: Option<StreamCluster>,
-    /// The subjects of all pages.
+    /// The number of subjects on all pages together.
     #[serde(default)]
     pub(crate) total: usize,
 }
 
 impl StreamInfo {
-    /// The limits at which a stream refuses messages, if at most a tenth of one is left.
+    /// The limits at which the stream will soon refuse messages: at most a tenth of the limit is left.
     pub fn fullness(&self) -> Vec<String> {
         let (config, state) = (&self.config, &self.state);
         let limits = [
@@ -69,7 +70,7 @@ impl StreamInfo {
     }
 }
 
-/// The settings of a stream that matter here.
+/// The settings of a stream that this module checks.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct StreamConfig {
@@ -82,20 +83,20 @@ pub struct StreamConfig {
     max_bytes: i64,
     max_msgs_per_subject: i64,
     pub(crate) max_msg_size: i64,
-    /// Nanoseconds.
+    /// In nanoseconds.
     max_age: i64,
     pub num_replicas: u64,
-    /// Nanoseconds.
+    /// In nanoseconds.
     pub duplicate_window: i64,
     sealed: bool,
     no_ack: bool,
     pub deny_delete: bool,
     pub deny_purge: bool,
-    /// Whether a message may remove the ones before it.
+    /// Whether a message can remove the messages before it.
     pub allow_rollup_hdrs: bool,
     mirror: Option<serde_json::Value>,
     sources: Vec<serde_json::Value>,
-    /// Stores messages under other subjects than they are sent to.
+    /// Set if the stream stores messages under other subjects than the ones to which they are sent.
     subject_transform: Option<serde_json::Value>,
     persist_mode: String,
 }
@@ -140,7 +141,7 @@ pub struct StreamState {
     pub num_subjects: u64,
     #[serde(default)]
     pub num_deleted: u64,
-    /// The messages of each subject, if they were asked for.
+    /// The number of messages of each subject, if the request wants it.
     pub(crate) subjects: Option<BTreeMap<String, u64>>,
 }
 
@@ -189,7 +190,7 @@ impl StreamConfig {
         !self.deny_delete || !self.deny_purge || self.allow_rollup_hdrs
     }
 
-    /// The settings by which the stream drops or refuses messages, as sentences.
+    /// The settings with which the stream drops or refuses messages, each as a sentence.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut check = |is_fault: bool, fault: String| {
@@ -300,7 +301,7 @@ mod tests {
         );
     }
 
-    /// A stream whose limits drop the oldest messages would cut the beginnings of sessions.
+    /// If a stream drops the oldest messages at a limit, sessions lose their beginnings.
     #[test]
     fn each_setting_that_loses_messages_is_a_fault() {
         assert!(config(&json!({})).check().is_ok());

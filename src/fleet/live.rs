@@ -1,4 +1,4 @@
-//! The log of a daemon: one connection for all of its sessions, and a follower for each that is open.
+//! The logs of a daemon: one connection for all of its sessions, and a follower for each open session.
 
 use super::connector::{Connector, LiveTeam, connect_beside};
 use super::files::SessionFiles;
@@ -18,11 +18,11 @@ use treelined_files::log::upstream::{InLog, LogHook, LogNews, SharedLog, Upstrea
 use treelined_files::os::file::Location;
 use treelined_files::store::{Store, listing};
 
-/// The log of a daemon.
+/// The logs of a daemon.
 pub struct LiveLog {
     this: Weak<Self>,
     connector: Arc<Connector>,
-    /// By session.
+    /// The sessions by their ids.
     sessions: Mutex<HashMap<String, LiveSession>>,
 }
 
@@ -31,12 +31,12 @@ struct LiveSession {
     at: PathBuf,
     follower: Option<Follower>,
     news: Option<LogHook>,
-    /// Whether the session is closed, and followed only until nothing waits in its file.
+    /// Whether the session is closed. It is then followed only until no lines wait in its file.
     is_left: bool,
 }
 
 impl LiveLog {
-    /// The log of the sessions of this directory. Connects in the background.
+    /// The logs of the sessions in this directory. Connects in the background.
     pub fn new(settings: TeamSettings, session_dir: PathBuf) -> Arc<Self> {
         let connector = Arc::new_cyclic(|this| Connector {
             this: Weak::clone(this),
@@ -88,7 +88,7 @@ impl LiveLog {
         Follower::new(&self.connector, session, file, hook)
     }
 
-    /// Tells the daemon that has the session open.
+    /// Notifies the daemon if it has the session open.
     fn tell(&self, session: &str, news: LogNews) {
         let sessions = lock(&self.sessions);
         let hook = sessions.get(session).and_then(|live| live.news.clone());
@@ -105,7 +105,7 @@ impl LiveLog {
             .is_some_and(|live| live.follower.is_some())
     }
 
-    /// Forgets the replica of a session that is not open.
+    /// Removes the replica of a session that is not open.
     fn forget(&self, session: &str) {
         let mut sessions = lock(&self.sessions);
         if sessions
@@ -116,7 +116,7 @@ impl LiveLog {
         }
     }
 
-    /// Lines that waited in the file of a session are in the log.
+    /// Notes that the lines which waited in the file of a session are in the log.
     fn published(&self, session: &str) {
         let mut sessions = lock(&self.sessions);
         let Some(live) = sessions.get(session).filter(|live| !live.file.waits()) else {
@@ -150,14 +150,14 @@ impl SharedLog for LiveLog {
         let Some(header) = listing::header(at) else {
             return Ok(());
         };
-        // A file of an older version is rewritten by its first append.
+        // The first append rewrites a file of an older version, so such a file has no log yet.
         if header.version != CURRENT_VERSION {
             return Ok(());
         }
         let file = self.replica(&header.id, at);
         match file.settle_alone(TornLine::Leave) {
             Err(error) if error.kind == Kind::SessionDeleted => {
-                // The follower of an open session moves its file, and says what is lost.
+                // The follower of an open session moves its file, and reports which entries are lost.
                 if self.is_followed(&header.id) {
                     return Err(error);
                 }
@@ -201,7 +201,7 @@ impl SharedLog for LiveLog {
         file.stop_closing();
         let settled = trash::settle_restored(&file, &self.connector.team, before);
         self.forget(session);
-        // A session whose deletion failed is open.
+        // If its deletion has failed, the session is still open and is followed again.
         if let Some(live) = lock(&self.sessions).get_mut(session) {
             live.follower = Some(self.follower(session, &file));
         }
@@ -253,14 +253,14 @@ impl SharedLog for LiveLog {
             return;
         };
         let sequence = live.file.position().0;
-        // A session that waits for the log is not in it yet.
+        // A session whose lines all wait is not in the log yet.
         if sequence > 0 {
             let team = &self.connector.team;
             let host = team.host().to_owned();
             team.note(TeamRow {
                 host,
                 sequence,
-                // Another machine may have deleted it since the commit.
+                // Another machine may have deleted the session after the commit.
                 is_trashed: live.file.is_closed(),
                 ..row
             });
@@ -273,7 +273,7 @@ impl SharedLog for LiveLog {
 
     fn end(&self) {
         for session in lock(&self.sessions).values() {
-            // The record only saves time.
+            // Without the record, the next opening only takes longer.
             let _unsaved = session.file.save();
         }
         self.connector.team.end();

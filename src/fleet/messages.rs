@@ -1,4 +1,4 @@
-//! Reads the messages of a session from a stream: in order, and checked.
+//! Reads the messages of a session from a stream, in order, and checks them.
 
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
@@ -16,12 +16,12 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 
-/// How long the next message of a read may take.
+/// How long a read may wait for its next message.
 const NEXT: Duration = Duration::from_secs(15);
-/// Messages that are asked for one by one before a consumer is made for the rest: each costs a round trip, and a
-/// consumer an agreement of the servers.
+/// The number of messages that are read one by one before a consumer is made for the rest. Each single message costs a
+/// round trip, and a consumer needs an agreement of the servers.
 const SINGLE: usize = 32;
-/// How long making a consumer may take, and each of its messages.
+/// How long it may take to make a consumer, and then to get each of its messages.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A message of a stream.
@@ -32,7 +32,7 @@ pub(super) struct StreamMessage {
     pub(super) payload: Vec<u8>,
 }
 
-/// The same in an answer of a server.
+/// A message in the answer of a server.
 #[derive(Deserialize)]
 pub(super) struct MessageAnswer {
     message: MessageText,
@@ -41,16 +41,16 @@ pub(super) struct MessageAnswer {
 #[derive(Deserialize)]
 struct MessageText {
     seq: u64,
-    /// Base64.
+    /// The headers, in base64.
     #[serde(default)]
     hdrs: String,
-    /// Base64.
+    /// The payload, in base64.
     #[serde(default)]
     data: String,
 }
 
 impl MessageAnswer {
-    /// `None` if it is not encoded as messages are.
+    /// The message; `None` if it is not encoded like a message.
     pub(super) fn decode(self) -> Option<StreamMessage> {
         let text = String::from_utf8(STANDARD.decode(&self.message.hdrs).ok()?).ok()?;
         let mut headers = HeaderMap::new();
@@ -77,14 +77,17 @@ impl StreamMessage {
         self.headers.get(header)?.as_str().parse().ok()
     }
 
-    /// The message of the session before it; `None` for a message that was not compared and set.
+    /// The message of the session before this one, by the header with which this message was compared and set; `None`
+    /// without that header.
     pub(super) fn before(&self) -> Option<u64> {
-        // With this header the servers compare with the last message of another subject.
+        // With this header the servers compare with the last message of another subject, so the number says nothing
+        // about this session.
         let is_of_subject = self.headers.get(EXPECTED_SUBJECT).is_none();
         is_of_subject.then(|| self.number(EXPECTED)).flatten()
     }
 
-    /// Why another program has written it, as its headers show; `None` for a message of this program.
+    /// The reason why the headers show that another program has written the message; `None` for a message of this
+    /// program.
     pub(super) fn foreign_headers(&self) -> Option<&'static str> {
         if self.number(LINES).is_none() {
             return Some("it has no number of lines");
@@ -96,7 +99,7 @@ impl StreamMessage {
         (has(OBJECT) != has(HASH)).then_some("its reference to an object is not whole")
     }
 
-    /// Fails with `logForeign`.
+    /// The error `logForeign` for this message.
     pub(super) fn foreign(&self, session: &str, why: &str) -> Error {
         let sequence = self.sequence;
         let why =
@@ -105,13 +108,13 @@ impl StreamMessage {
     }
 }
 
-/// The messages of a session after a position, up to one that is known.
+/// The messages of a session after a position, up to a message that is known.
 pub(super) struct SessionMessages<'a> {
     log: &'a NatsLog,
     session: String,
     at: Position,
     last: StreamMessage,
-    /// Messages that are still asked for one by one.
+    /// The number of messages that may still be read one by one.
     singles: usize,
     consumer: Option<Ordered>,
     has_failed: bool,
@@ -135,12 +138,12 @@ impl<'a> SessionMessages<'a> {
         }
     }
 
-    /// The message before the next one.
+    /// The position before the next message.
     pub(super) fn position(&self) -> Position {
         self.at
     }
 
-    /// Whether there is another message.
+    /// Whether there are more messages.
     pub(super) fn goes_on(&self) -> bool {
         self.at.0 < self.last.sequence
     }
@@ -158,7 +161,7 @@ impl<'a> SessionMessages<'a> {
         Ok(part)
     }
 
-    /// The next message, asked for alone; `None` if a consumer has to bring it.
+    /// Reads the next message alone. `None` if a consumer has to bring it.
     async fn single(&mut self) -> Option<StreamMessage> {
         self.singles = self.singles.checked_sub(1)?;
         let query = json!({
@@ -170,8 +173,8 @@ impl<'a> SessionMessages<'a> {
 
     /// The next message of the consumer.
     ///
-    /// A consumer that is lost before its first message is made again by the client, for all messages of the session.
-    /// Then, and if a message is missing, one from the right place on takes its place.
+    /// If a consumer is lost before its first message, the client makes it again for all messages of the session. In
+    /// this case, and if a message is missing, this function makes a consumer that begins at the right message.
     async fn consumed(&mut self) -> Result<StreamMessage> {
         let began = Instant::now();
         let mut is_new = false;
@@ -213,14 +216,15 @@ impl<'a> SessionMessages<'a> {
         }
     }
 
-    /// The next message, asked for alone because no consumer brings it: a consumer lives on one server, which may die,
-    /// and making one needs more of the cluster than a single message does.
+    /// Reads the next message alone, since no consumer brings it. A consumer lives on one server, which may die. To
+    /// make a consumer takes more of the cluster than a single message does.
     async fn single_again(&mut self) -> Option<StreamMessage> {
         self.singles = SINGLE;
         self.single().await
     }
 
-    /// Checks a message: whole, and behind the one before it. One that another program has written has no lines.
+    /// Checks a message: it must be whole, and must come after the message before it. A message of another program
+    /// becomes a part without lines.
     async fn checked(&mut self, message: StreamMessage) -> Result<LogPart> {
         let end = Position(message.sequence);
         if let Some(why) = message.foreign_headers() {
@@ -241,10 +245,11 @@ impl<'a> SessionMessages<'a> {
         Ok(LogPart { lines: text, end })
     }
 
-    /// The part of a foreign message. It is skipped for good, so that no member can end a session with it.
+    /// The part for a foreign message. All readers skip it forever, so that no member can make a session unreadable
+    /// with it.
     fn without_lines(&self, end: Position, why: &str) -> LogPart {
         let (session, sequence) = (&self.session, end.0);
-        // Each read meets it again, so that a warning would fill the log.
+        // Each read finds the message again, so a warning would fill the log file.
         tracing::debug!(
             session,
             sequence,

@@ -1,4 +1,4 @@
-//! A stream that keeps sessions, and what its messages are named by.
+//! A stream that keeps sessions, and the names in its messages.
 
 use super::connection::{ApiError, Connection, unavailable};
 use super::in_flight::InFlight;
@@ -9,34 +9,34 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 
-/// The sequence of the subject's last message that a message was published behind.
+/// The header with the sequence of the subject's last message, after which a message is published.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 
-/// The subject whose last message is compared, if it is not that of the message.
+/// The header with the subject whose last message is compared, if this is not the message's own subject.
 pub(super) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
-/// The number of lines of a message.
+/// The header with the number of lines of a message.
 pub(super) const LINES: &str = "Treelined-Lines";
 
-/// The name of the object that a message refers to.
+/// The header with the name of the object to which a message refers.
 pub(super) const OBJECT: &str = "Treelined-Object";
 
-/// SHA-256 of the object in hex.
+/// The header with the SHA-256 of that object, in hex.
 pub(super) const HASH: &str = "Treelined-Hash";
 
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a server may answer with an old state after it was stopped, or while it lags.
+/// How long a server may answer with an old state, after it was stopped or while it lags.
 pub(super) const STALE: Duration = Duration::from_secs(3);
 
 pub(super) const NO_STREAM: u64 = 10059;
 
-/// The parts of a log by which other modules reach its servers. They work as long as the log is not dropped.
+/// The parts of a log with which other modules reach its servers. They work until the log is dropped.
 #[derive(Clone)]
 pub(super) struct LogAccess {
     pub(super) connection: Connection,
     pub(super) settings: NatsSettings,
-    /// When the stream was created.
+    /// The time at which the stream was created.
     pub(super) created: String,
 }
 
@@ -47,7 +47,7 @@ pub struct NatsLog {
     pub(super) settings: NatsSettings,
     pub(super) info: StreamInfo,
     pub(super) append_time: Duration,
-    /// When a server last acknowledged an append.
+    /// The time at which a server last acknowledged an append.
     pub(super) acknowledged: Mutex<Option<Instant>>,
     pub(super) in_flight: InFlight,
 }
@@ -58,7 +58,7 @@ pub(super) fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection
     Ok((runtime, connection))
 }
 
-/// The kind of an error of JetStream.
+/// Converts an error of JetStream.
 pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
     let stream = &settings.stream;
     let ApiError {
@@ -98,7 +98,7 @@ pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
     }
 }
 
-/// Codes of JetStream's errors.
+/// The codes of JetStream's errors.
 pub(super) const NO_MESSAGE: u64 = 10037;
 
 pub(super) const OTHER_STREAM: u64 = 10060;
@@ -115,7 +115,7 @@ pub(super) const NO_JETSTREAM: u64 = 10076;
 
 pub(super) const NONE_FOR_ACCOUNT: u64 = 10039;
 
-/// More than one copy, on a server without others.
+/// The stream needs more than one copy, and the server has no other servers.
 pub(super) const NOT_CLUSTERED: u64 = 10074;
 
 pub(super) const INVALID_STREAM: u64 = 10052;

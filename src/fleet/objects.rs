@@ -1,5 +1,6 @@
-//! Lines that are larger than a message: objects of the bucket `<stream>-lines`, named by their hash. The message of the
-//! session refers to its object. An object without a message is harmless: an append of the same lines uses it.
+//! Lines that are larger than a message. They are objects of the bucket `<stream>-lines`, and their hash is their name.
+//! The message of the session refers to the object. An object without a message does no harm: another append of the
+//! same lines uses it.
 
 use super::connection::{ANSWER, Connection, unavailable};
 use super::messages::StreamMessage;
@@ -18,19 +19,19 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The most bytes of an append. A session file may have longer lines, which no program should write.
+/// The most bytes of an append. A session file can have longer lines, but no program should write them.
 pub(super) const MOST_BYTES: usize = 64 << 20;
-/// Bytes of one part of an object, unless a message may have less.
+/// The bytes of one part of an object, unless a message can only have fewer.
 const CHUNK: usize = 512 << 10;
-/// Parts of an object that are on their way at once.
+/// The most parts of an object that are on their way at the same time.
 const AT_ONCE: usize = 8;
-/// How long one object may take.
+/// How long the transfer of one object may take.
 const OBJECT_TIME: Duration = Duration::from_secs(20);
 
-/// The lines of a message, or a reference to them.
+/// The lines of a message, or a reference to an object with the lines.
 pub(super) struct Payload {
     pub(super) bytes: Vec<u8>,
-    /// The headers of a reference.
+    /// The headers of the reference.
     pub(super) headers: HeaderMap,
 }
 
@@ -54,7 +55,7 @@ impl Payload {
     }
 }
 
-/// The bucket of a stream.
+/// The name of the bucket that belongs to a stream.
 pub(super) fn bucket_name(settings: &NatsSettings) -> String {
     format!("{}-lines", settings.stream)
 }
@@ -75,7 +76,7 @@ pub(super) async fn create_bucket(connection: &Connection, settings: &NatsSettin
         "max_age": 0,
         "num_replicas": settings.replicas,
         "allow_direct": true,
-        // An object is named by its hash and never replaced, so that nothing has to be removed.
+        // The hash of an object is its name, so an object is never replaced and nothing has to be removed.
         "deny_delete": true,
         "deny_purge": true,
         "allow_rollup_hdrs": false,
@@ -91,12 +92,12 @@ pub(super) async fn create_bucket(connection: &Connection, settings: &NatsSettin
     })
 }
 
-/// The stream of the bucket.
+/// The name of the stream in which the bucket is stored.
 pub(super) fn stream_name(settings: &NatsSettings) -> String {
     format!("OBJ_{}", bucket_name(settings))
 }
 
-/// Whether the bucket of a stream exists, and the right to use it.
+/// Whether the bucket of a stream exists and this user may use it.
 pub(super) async fn has_bucket(connection: &Connection, settings: &NatsSettings) -> Result<bool> {
     let name = format!("STREAM.INFO.{}", stream_name(settings));
     let nothing = serde_json::Value::Null;
@@ -110,7 +111,7 @@ pub(super) async fn has_bucket(connection: &Connection, settings: &NatsSettings)
 }
 
 impl NatsLog {
-    /// The bucket; `None` if there is none, or no right to use it.
+    /// The bucket; `None` if it does not exist, or if this user may not use it.
     async fn bucket(&self) -> Result<Option<ObjectStore>> {
         if !has_bucket(&self.connection, &self.settings).await? {
             return Ok(None);
@@ -122,7 +123,7 @@ impl NatsLog {
             .map_err(|error| unavailable(format!("the bucket does not answer: {error}")))
     }
 
-    /// The payload of a message for these lines, which are kept as an object if they are larger than a message.
+    /// The payload of a message for these lines. If the lines are larger than a message, they are stored as an object.
     pub(super) async fn payload(&self, session: &str, lines: &[u8]) -> Result<Payload> {
         let most = self.max_message();
         if lines.len() <= most {
@@ -159,7 +160,7 @@ impl NatsLog {
         }
     }
 
-    /// Writes an object as all clients of NATS do, with several of its parts on their way at once.
+    /// Writes an object in the format of all clients of NATS. Several of its parts are on their way at the same time.
     async fn put(&self, name: &str, lines: &[u8]) -> Result<(), String> {
         let bucket = bucket_name(&self.settings);
         let context = jetstream::new(self.connection.client.clone());
@@ -194,19 +195,20 @@ impl NatsLog {
         });
         let subject = format!("$O.{bucket}.M.{}", URL_SAFE.encode(name));
         let info = info.to_string().into_bytes().into();
-        // Without a rollup, which the bucket refuses: with it, a member could remove all objects.
+        // The message has no rollup header, and the bucket refuses that header: with it, a member could remove all
+        // objects.
         let sent = context.publish(subject, info).await;
         sent.map_err(in_words)?.await.map_err(in_words)?;
         Ok(())
     }
 
-    /// The lines of a message, from the object that it refers to.
+    /// The lines of a message, or of the object to which the message refers.
     pub(super) async fn lines(&self, session: &str, message: StreamMessage) -> Result<Vec<u8>> {
         let text = |name: &str| Some(message.headers.get(name)?.as_str().to_owned());
         let (name, expected) = match (text(OBJECT), text(HASH)) {
             (Some(name), Some(hash)) => (name, hash),
             (None, None) => return Ok(message.payload),
-            // Such a message is foreign, and its lines are not asked for.
+            // Such a message is foreign, so no reader asks for its lines.
             _ => return Err(message.foreign(session, "its reference to an object is not whole")),
         };
         let began = Instant::now();
@@ -217,7 +219,7 @@ impl NatsLog {
                 false => Err(message.foreign(session, "its object has other bytes")),
             });
             match read {
-                // The server that answers may lag behind the one that acknowledged the object.
+                // The server that answers may lag behind the server that has acknowledged the object.
                 Err(error) if may_pass(&error) && began.elapsed() < STALE => {
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -226,7 +228,7 @@ impl NatsLog {
         }
     }
 
-    /// The bytes of the object that a message refers to.
+    /// The bytes of the object to which a message refers.
     async fn object(&self, session: &str, message: &StreamMessage, name: &str) -> Result<Vec<u8>> {
         let missing = || {
             let why = format!(
@@ -254,7 +256,7 @@ impl NatsLog {
     }
 }
 
-/// Whether a failure to read an object may be that of a server that lags.
+/// Whether a server that lags can be the cause of this failure to read an object.
 fn may_pass(error: &Error) -> bool {
     matches!(error.kind, Kind::LogUnavailable | Kind::LogForeign)
 }

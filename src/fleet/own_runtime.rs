@@ -4,7 +4,7 @@ use std::ops::Deref;
 use tokio::runtime::{Builder, Runtime};
 use treelined_core::error::{Error, Result};
 
-/// A runtime that may be dropped on a thread of another one.
+/// A runtime that can be dropped on a thread of another runtime.
 pub(super) struct OwnRuntime(Option<Runtime>);
 
 impl OwnRuntime {

@@ -1,7 +1,7 @@
 //! How long the calls of a thread wait for servers: until their own deadlines, or until a moment that the caller sets.
 //!
-//! An append of a daemon with `offline = "queue"` is answered soon, whatever the network does (schema/fleet.md
-//! "Offline"). It holds the lock of the file, so that everything that it asks of a server ends at one moment.
+//! A daemon with `offline = "queue"` answers an append soon, whatever the network does (schema/fleet.md "Offline"). The
+//! append holds the lock of the file, so all calls of servers that it makes must end at the same moment.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -11,7 +11,7 @@ thread_local! {
     static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Sets back what was set before.
+/// Sets the earlier moment again when it is dropped.
 struct Earlier(Option<Instant>);
 
 impl Drop for Earlier {
@@ -20,23 +20,23 @@ impl Drop for Earlier {
     }
 }
 
-/// Works with calls that end at this moment; `None` leaves them their own deadlines.
+/// Runs work whose calls of servers end at this moment. With `None`, they end at their own deadlines.
 pub(crate) fn within<T>(until: Option<Instant>, work: impl FnOnce() -> T) -> T {
     let _earlier = Earlier(UNTIL.replace(until));
     work()
 }
 
-/// The moment at which calls of this thread end.
+/// The moment at which the calls of this thread end.
 pub(crate) fn until() -> Option<Instant> {
     UNTIL.get()
 }
 
-/// Whether this moment is over.
+/// Whether this moment has passed.
 pub(crate) fn is_over(until: Option<Instant>) -> bool {
     until.is_some_and(|until| Instant::now() >= until)
 }
 
-/// The error of a call that ended at that moment.
+/// The error of a call that has ended at the moment that the caller set.
 pub(crate) fn over() -> Error {
     Error::new(Kind::LogUnavailable, "the servers did not answer soon")
 }

@@ -1,4 +1,5 @@
-//! Which servers of the settings answer at this moment: each is asked for its greeting, all at once, for a second.
+//! Checks which servers of the settings answer now. All servers are asked for their greeting at the same time, for a
+//! second.
 
 use super::settings::NatsSettings;
 use serde::Deserialize;
@@ -8,36 +9,36 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take.
+/// How long a server may take to answer.
 const PROBE: Duration = Duration::from_secs(1);
-/// Bytes of a greeting, at most.
+/// The most bytes of a greeting.
 const MOST_BYTES: u64 = 64 << 10;
 const PORT: u16 = 4222;
 
 /// A server of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedServer {
-    /// Its address, without a password.
+    /// The address of the server, without a password.
     pub address: String,
     pub answers: bool,
-    /// Its name, if it said one.
+    /// The name of the server, if its greeting has one.
     pub name: Option<String>,
 }
 
-/// The start of a conversation with a server.
+/// The first message of a server.
 #[derive(Deserialize)]
 struct Greeting {
     server_name: String,
 }
 
-/// Asks each server, in the order of the settings.
+/// Asks all servers. The result has the order of the settings.
 pub fn probe(settings: &NatsSettings) -> Vec<ProbedServer> {
     let (addresses, _) = settings.addresses();
     let (sender, answers) = mpsc::channel();
     for (number, address) in addresses.iter().enumerate() {
         let (sender, address) = (sender.clone(), address.clone());
         let begins_with_tls = settings.needs_tls || address.starts_with("tls://");
-        // A name that is not resolved in time is left to its thread.
+        // If the name of a server is not resolved in time, its thread goes on alone.
         let asking = thread::Builder::new().name("probe".into());
         let _started = asking.spawn(move || {
             let _late = sender.send((number, ask(&address, begins_with_tls)));
@@ -61,7 +62,7 @@ pub fn probe(settings: &NatsSettings) -> Vec<ProbedServer> {
     servers
 }
 
-/// The name of a server that answers, if it says one.
+/// `None` if the server does not answer. Otherwise its name, if its greeting has one.
 fn ask(address: &str, begins_with_tls: bool) -> Option<Option<String>> {
     let until = Instant::now() + PROBE;
     let left = || until.saturating_duration_since(Instant::now());
@@ -81,7 +82,7 @@ fn ask(address: &str, begins_with_tls: bool) -> Option<Option<String>> {
             let greeting: Option<Greeting> = serde_json::from_str(greeting).ok();
             Some(greeting.map(|greeting| greeting.server_name))
         }
-        // Such a server may wait for the client.
+        // A server that begins with TLS may wait for the client before it sends anything.
         _ if begins_with_tls => Some(None),
         _ => None,
     }
@@ -118,7 +119,7 @@ mod tests {
         }
     }
 
-    /// A frozen server takes connections, and says nothing.
+    /// A frozen server accepts connections, but sends nothing.
     #[test]
     fn a_server_that_says_nothing_does_not_answer() {
         let listeners: Vec<TcpListener> = (0..3)

@@ -1,4 +1,5 @@
-//! An append to a stream: a publish that compares and sets, tried until its outcome is known or its time is over.
+//! Appends to a stream: a publish that compares and sets. It is repeated until its outcome is known or its time is
+//! over.
 
 use super::backend::{AppendOutcome, Position};
 use super::connection::{ApiError, NoAnswer, answer_of, unavailable};
@@ -19,16 +20,16 @@ use treelined_core::error::{Error, Kind, Result};
 
 const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
 const MESSAGE_ID: &str = "Nats-Msg-Id";
-/// Digits of the hash in a message's id.
+/// The number of digits of the hash in the id of a message.
 const ID_DIGITS: usize = 32;
-/// The pause after a refusal because of a message that the servers are about to store.
+/// The pause after a refusal, if the servers are about to store another message.
 const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(10);
-/// An answer takes at least this long to be given up, however late it is.
+/// Each attempt waits at least this long for its answer, even if the time of the append is nearly over.
 const LAST_ANSWER: Duration = Duration::from_millis(500);
 
-/// Codes of JetStream's errors.
+/// The codes of JetStream's errors.
 pub(super) const WRONG_SEQUENCE: u64 = 10071;
-/// The message of this id is about to be stored.
+/// A message with this id is about to be stored.
 const ID_IN_FLIGHT: u64 = 10158;
 /// Another message of the subject is about to be stored.
 const SUBJECT_IN_FLIGHT: u64 = 10164;
@@ -41,12 +42,12 @@ struct PublishAck {
     duplicate: bool,
 }
 
-/// The state of an append that is tried.
+/// The state of an append that is being tried.
 struct Attempts {
     until: Instant,
-    /// Whether an attempt was sent and not answered: the servers may carry it out.
+    /// Whether an attempt was sent and not answered. The servers may have stored its lines.
     is_open: bool,
-    /// The last refusal that may pass, in the words of the server.
+    /// The text of the last refusal after which another attempt can succeed.
     refusal: Option<String>,
 }
 
@@ -59,7 +60,7 @@ impl Attempts {
         self.remaining().is_zero()
     }
 
-    /// The error for an append that ends now.
+    /// The error of an append that ends without an outcome.
     fn error(&self, why: Error) -> Error {
         match self.is_open {
             true => unknown(&why.message),
@@ -71,19 +72,19 @@ impl Attempts {
 /// The answer to one attempt.
 enum Answer {
     Stored(u64),
-    /// The session does not end at the expected message. `is_later`: it ends behind it, with this append, of an attempt
-    /// before, or with another.
+    /// The session does not end at the expected message. If `is_later`, it ends after that message: an earlier attempt
+    /// of this append is stored, or another append.
     Elsewhere {
         is_later: bool,
     },
-    /// The server takes the message for one that it is about to store.
+    /// The server believes that it is about to store this message already.
     IdInFlight,
-    /// To be tried again after a pause.
+    /// Another attempt follows after this pause.
     Later(Duration),
 }
 
 impl NatsLog {
-    /// Appends lines. Its errors are `durabilityUnknown` if the lines may be there, or appear later.
+    /// Appends lines. Fails with `durabilityUnknown` if the lines may be in the stream, or may appear there later.
     pub(super) async fn publish(
         &self,
         session: &str,
@@ -122,7 +123,8 @@ impl NatsLog {
                     self.note_acknowledgement();
                     return Ok(AppendOutcome::Appended(Position(sequence)));
                 }
-                // NATS 2.11 keeps the id of a refused message for good. The expected sequence alone prevents a second one.
+                // NATS 2.11 keeps the id of a refused message forever, so the next attempt has no id. The expected
+                // sequence alone prevents a second message.
                 Answer::IdInFlight if !attempts.are_over() => {
                     headers = without_id.clone();
                     tokio::time::sleep(IN_FLIGHT_PAUSE).await;
@@ -149,7 +151,7 @@ impl NatsLog {
         (expected, payload): (Position, &[u8]),
         attempts: &mut Attempts,
     ) -> Result<Answer> {
-        // A client without a connection would send it later.
+        // Without a connection, the client would keep the message and send it later.
         if !self.connection.is_connected() {
             return Ok(Answer::Later(PAUSE));
         }
@@ -161,7 +163,7 @@ impl NatsLog {
         match sent.await {
             Ok(answer) => match answer_of::<PublishAck>(&answer.payload)? {
                 Ok(ack) if !ack.duplicate => Ok(Answer::Stored(ack.seq)),
-                // The answer to an earlier attempt was lost.
+                // The server has stored an earlier attempt, and its answer was lost.
                 Ok(_) => Ok(Answer::Elsewhere { is_later: true }),
                 Err(error) => {
                     attempts.refusal =
@@ -181,7 +183,7 @@ impl NatsLog {
     fn refusal(&self, error: &ApiError, expected: Position) -> Result<Answer> {
         match error.err_code {
             WRONG_SEQUENCE => {
-                // "wrong last sequence: 12"
+                // The text of this error is "wrong last sequence: 12".
                 let words = error.description.rsplit(' ').next();
                 let last = words.and_then(|last| last.parse::<u64>().ok());
                 let is_later = last.is_some_and(|last| last > expected.0);
@@ -194,7 +196,8 @@ impl NatsLog {
         }
     }
 
-    /// The error for a stream that acknowledged nothing. A removed stream leaves its subjects without an answer.
+    /// The error for an append that got no acknowledgement. If the stream was removed, no server answers for its
+    /// subjects.
     async fn silence(&self, refusal: &str) -> Error {
         let time = self.append_time.as_secs();
         if !self.connection.is_connected() {
@@ -209,11 +212,11 @@ impl NatsLog {
         }
     }
 
-    /// The outcome of an append to a session that ends elsewhere: the message behind the expected one has these lines,
-    /// or there is a conflict.
+    /// The outcome of an append whose session does not end at the expected message. If the message after the expected
+    /// one has these lines, they are stored. Otherwise there is a conflict.
     ///
-    /// A server that was stopped answers with its old state for a moment after it is resumed, so that a missing message
-    /// is asked for again.
+    /// A server that was stopped answers with its old state for a moment after it is resumed, so this function asks
+    /// again for a missing message.
     async fn settled(
         &self,
         (subject, expected, payload): (&str, Position, &[u8]),
@@ -249,7 +252,7 @@ impl NatsLog {
     }
 }
 
-/// With the position, so that equal lines at two places of a session are two messages.
+/// The id of a message. It depends on the position, so that equal lines at two positions of a session are two messages.
 fn message_id(session: &str, expected: Position, payload: &[u8]) -> String {
     let place = expected.0.to_string();
     let hashed = Sha256::new_with_prefix(&place).chain_update(b"\0");
@@ -258,7 +261,8 @@ fn message_id(session: &str, expected: Position, payload: &[u8]) -> String {
     format!("{session}/{id}")
 }
 
-/// The error for lines that may be in the stream, or appear there later. The same append again finds them.
+/// The error for lines that may be in the stream, or may appear there later. If the same append is repeated, it finds
+/// them.
 fn unknown(why: &str) -> Error {
     let why = format!("the lines may be in the log: {why}");
     Error::new(Kind::DurabilityUnknown, why)

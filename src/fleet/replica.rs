@@ -1,4 +1,5 @@
-//! `<file>.replica`: how far a session file and a log are known to be equal. It may lag, and never leads.
+//! The record `<file>.replica`: how far a session file and a log are known to be equal. It may be behind, but it never
+//! claims too much.
 
 use super::backend::{LogIdentity, Position};
 use super::files;
@@ -11,31 +12,31 @@ use treelined_files::log::upstream::REPLICA_SUFFIX;
 use treelined_files::os::file::Location;
 use treelined_files::os::handle::HandleAccess;
 
-/// The record has less than this.
+/// The most bytes of the record.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// The first `offset` bytes of the file are the log up to `sequence`.
+/// The record. The first `offset` bytes of the file are equal to the log up to `sequence`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReplicaRecord {
     pub(super) stream: String,
     pub(super) stream_created: String,
     pub(super) subject: String,
-    /// The last message that the file has, foreign ones included.
+    /// The last message that the file has. Foreign messages count too.
     pub(super) sequence: u64,
-    /// Bytes.
+    /// A number of bytes.
     pub(super) offset: u64,
-    /// SHA-256 of the lines of the last message that has some, in hex.
+    /// The SHA-256, in hex, of the lines of the last message that has lines.
     pub(super) hash: String,
-    /// The message of the session before that one; 0 if there is none.
+    /// The message of the session before the message with these lines; 0 if there is none.
     pub(super) previous: u64,
-    /// Bytes of its lines.
+    /// The bytes of these lines.
     pub(super) length: u64,
-    /// Whether it closes the log: the session is deleted.
+    /// Whether these lines close the log, since the session is deleted.
     #[serde(rename = "closed", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
-    /// The entries behind `offset` that the log has not, once the file is in the trash since another machine has deleted
-    /// the session.
+    /// The number of entries after `offset` that are not in the log. Set when the file goes to the trash, since another
+    /// machine has deleted the session.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(super) lost: u64,
 }
@@ -46,7 +47,7 @@ fn is_none(lost: &u64) -> bool {
 }
 
 impl ReplicaRecord {
-    /// The record of a file; `None` without one. A damaged one counts as none, since it only saves time.
+    /// The record of a file; `None` if there is none. A damaged record counts as none, since a record only saves time.
     pub(super) fn load(at: &Location) -> Result<Option<Self>> {
         let beside = at.beside(REPLICA_SUFFIX);
         if beside.status().is_err() {
@@ -60,7 +61,7 @@ impl ReplicaRecord {
         Ok(record.filter(|record| record.length <= record.offset))
     }
 
-    /// Replaces the record of a file atomically, synced.
+    /// Replaces the record of a file atomically, and syncs it.
     pub(super) fn save(&self, at: &Location) -> Result<()> {
         let text = serde_json::to_vec(self)
             .map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;

@@ -15,7 +15,7 @@ pub enum TeamSettings {
 }
 
 impl TeamSettings {
-    /// The name of the stream or of the database, before there is a connection.
+    /// The name of the stream or of the database, by the settings. It needs no connection.
     pub fn name(&self) -> &str {
         match self {
             Self::Nats(nats) => &nats.stream,
@@ -23,7 +23,7 @@ impl TeamSettings {
         }
     }
 
-    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    /// Whether a daemon writes to its files while no server can be reached, and publishes the lines later.
     pub fn queues(&self) -> bool {
         match self {
             Self::Nats(nats) => nats.queues,
@@ -32,21 +32,22 @@ impl TeamSettings {
     }
 }
 
-/// A log in a database of PostgreSQL.
+/// The settings of a team on PostgreSQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgresSettings {
-    /// The address of the database, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with several hosts joined by commas.
+    /// The address of the database, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Commas join several hosts.
     pub url: String,
-    /// A file with the certificates that servers are checked with, besides those of the system.
+    /// A file with certificates. The certificates of servers are checked with these, in addition to those of the
+    /// system.
     pub ca: Option<PathBuf>,
-    /// Files with the certificate of the client and its key.
+    /// The file with the client's certificate, and the file with its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    /// Whether a daemon writes to its files while no server can be reached, and publishes the lines later.
     pub queues: bool,
 }
 
 impl PostgresSettings {
-    /// The settings for this address, with the defaults for the rest.
+    /// The settings for this address. All others have their defaults.
     pub fn of_url(url: String) -> Self {
         Self {
             url,
@@ -65,34 +66,35 @@ impl PostgresSettings {
     pub fn database(&self) -> &str {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
         let rest = rest.split('?').next().unwrap_or_default();
-        // A password may have a slash.
+        // A password may have a slash, so the hosts begin after the last `@`.
         let hosts = rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts);
         hosts.split_once('/').map_or("", |(_, database)| database)
     }
 }
 
-/// The servers of a log on NATS JetStream, and its stream.
+/// The settings of a team on NATS JetStream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsSettings {
-    /// Addresses of servers of one cluster: `nats://HOST:PORT` or `tls://HOST:PORT`.
+    /// The addresses of servers of one cluster: `nats://HOST:PORT` or `tls://HOST:PORT`.
     pub servers: Vec<String>,
-    /// A file with a JWT and its key, as `nsc` writes it.
+    /// A file with a JWT and its key, in the format of `nsc`.
     pub credentials: Option<PathBuf>,
-    /// A file with the certificates that servers are checked with, besides those of the system.
+    /// A file with certificates. The certificates of servers are checked with these, in addition to those of the
+    /// system.
     pub ca: Option<PathBuf>,
-    /// Files with the certificate of the client and its key.
+    /// The file with the client's certificate, and the file with its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Whether connections without TLS are refused.
     pub needs_tls: bool,
     pub stream: String,
-    /// The copies of each message that a stream needs.
+    /// The number of copies of each message that the stream must have.
     pub replicas: u64,
-    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    /// Whether a daemon writes to its files while no server can be reached, and publishes the lines later.
     pub queues: bool,
 }
 
 impl NatsSettings {
-    /// The settings for these servers, with the defaults for the rest.
+    /// The settings for these servers. All others have their defaults.
     pub fn of_servers(servers: Vec<String>) -> Self {
         Self {
             servers,
@@ -106,12 +108,12 @@ impl NatsSettings {
         }
     }
 
-    /// The same, with other servers.
+    /// These settings with other servers.
     pub fn at(self, servers: Vec<String>) -> Self {
         Self { servers, ..self }
     }
 
-    /// The same, with some of its servers. Each has the user of the settings.
+    /// These settings with only some of the servers. Each server gets the user of the settings.
     pub fn only(self, keep: &[bool]) -> Self {
         let (addresses, user) = self.addresses();
         let user = user.map(|user| match user {
@@ -128,8 +130,8 @@ impl NatsSettings {
         self.at(servers)
     }
 
-    /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
-    /// server with one gives it.
+    /// The addresses without users and passwords, and the user. The user has a password, or is a token alone. The first
+    /// server that names a user gives it.
     pub fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
         let mut user = None;
         let plain = self.servers.iter().map(|server| {
@@ -170,7 +172,7 @@ mod tests {
         assert!(!PostgresSettings::is_url("nats://db"));
     }
 
-    /// The address with the user may be the one of a server that is away.
+    /// The only address with the user may belong to a server that is away.
     #[test]
     fn some_of_the_servers_keep_the_user_of_all() {
         let of = |servers: &[&str], keep: &[bool]| {

@@ -1,8 +1,8 @@
-//! A stream of NATS JetStream as a log: a subject per session, a message per append. A position is the sequence of a
-//! message.
+//! A stream of NATS JetStream as a backend: each session has a subject, and each append is a message. A position is the
+//! sequence of a message.
 //!
-//! Each message says, in the header by which it was compared and set, the message of the session before it. A reader
-//! sees from it that no message is missing, and that each was written by this program.
+//! A message is compared and set with a header that names the session's message before it. From this header a reader
+//! sees that no message is missing, and that this program has written each message.
 
 use super::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position, last_lines,
@@ -26,17 +26,16 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
-/// Bytes of a message that are not its lines, at most.
+/// The most bytes of a message apart from its lines.
 const HEADER_BYTES: usize = 2048;
-/// How long an append is tried, unless set otherwise. A cluster that lost its leader has another one after about five
-/// seconds.
+/// How long an append is tried by default. If a cluster loses its leader, it has a new one after about five seconds.
 const APPEND: Duration = Duration::from_secs(25);
-/// How long one attempt of a request waits. A leader that has died leaves requests without an answer, and its successor
-/// does not know them.
+/// How long one attempt of a request waits. If a leader dies, requests to it get no answer, and the next leader does
+/// not know them.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(1500);
 
 impl NatsLog {
-    /// Connects, and checks the stream: fails unless it exists and keeps what it acknowledges.
+    /// Connects, and checks the stream. Fails unless the stream exists and keeps acknowledged messages.
     pub fn open(settings: NatsSettings) -> Result<Self> {
         let (runtime, connection) = connect(&settings)?;
         let server = connection.client.server_info();
@@ -55,7 +54,8 @@ impl NatsLog {
         })
     }
 
-    /// The same log, whose appends are tried for this time in place of 25 s. An append ends at most four seconds later.
+    /// The same log with another time for which an append is tried, instead of 25 s. An append takes at most four
+    /// seconds more.
     pub fn with_append_time(self, append_time: Duration) -> Self {
         Self {
             append_time,
@@ -63,8 +63,8 @@ impl NatsLog {
         }
     }
 
-    /// Makes the stream and its bucket if they do not exist, and forbids what would let a member empty the buckets.
-    /// Returns whether the stream was made.
+    /// Makes the stream and its bucket if they do not exist. Changes the settings of the buckets, so that no member can
+    /// empty them. Returns whether the stream was made.
     pub fn create(settings: NatsSettings) -> Result<bool> {
         let (runtime, connection) = connect(&settings)?;
         runtime.block_on(async {
@@ -85,8 +85,8 @@ impl NatsLog {
         })
     }
 
-    /// The stream, described without judging it, the bucket for lines that are larger than a message, if there is one,
-    /// and the servers.
+    /// Describes the stream without checking it. Also returns the name of the bucket for lines that are larger than a
+    /// message, if there is one, and the servers.
     pub fn describe(
         settings: &NatsSettings,
     ) -> Result<(StreamInfo, Option<String>, async_nats::ServerInfo)> {
@@ -105,7 +105,7 @@ impl NatsLog {
         }
     }
 
-    /// Waits for work, until the moment that the caller of this thread has set.
+    /// Waits for work, but not longer than the caller of this thread has set.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         engine::wait(self.runtime.handle(), work)
     }
@@ -114,12 +114,12 @@ impl NatsLog {
         *lock(&self.acknowledged) = Some(Instant::now());
     }
 
-    /// Whether a server has acknowledged an append in the last `time`.
+    /// Whether a server has acknowledged an append within the last `time`.
     pub(super) fn acknowledged_in(&self, time: Duration) -> bool {
         lock(&self.acknowledged).is_some_and(|at| at.elapsed() < time)
     }
 
-    /// The stream in messages for people.
+    /// The name of the stream in texts for people.
     pub(super) fn name(&self) -> String {
         format!("the stream {:?}", self.settings.stream)
     }
@@ -132,7 +132,7 @@ impl NatsLog {
         info(&self.connection, &self.settings, time).await
     }
 
-    /// A message of the stream, from its leader; `None` if there is none.
+    /// A message of the stream, read from the stream's leader; `None` if there is no such message.
     pub(super) async fn message(
         &self,
         query: &serde_json::Value,
@@ -163,8 +163,8 @@ impl NatsLog {
         }
     }
 
-    /// The last message of a session. A server that was stopped answers with its old state for a moment after it goes
-    /// on, so that a message before `from` is not believed at once.
+    /// The last message of a session. A server that was stopped answers with its old state for a moment after it is
+    /// resumed. So if the answer is a message before `from`, this function asks again.
     pub(super) async fn last_message(
         &self,
         session: &str,
@@ -238,7 +238,7 @@ impl LogBackend for NatsLog {
                 return Ok(Some(part));
             }
         }
-        // The servers do not tell which message of the session is before a foreign one.
+        // The servers cannot say which message of the session comes before a foreign message, so all messages are read.
         last_lines(self.read(session, Position::START)?)
     }
 
@@ -265,7 +265,7 @@ impl LogBackend for NatsLog {
 }
 
 impl NatsLog {
-    /// The most bytes of a message's lines.
+    /// The most bytes of the lines in a message.
     pub(super) fn max_message(&self) -> usize {
         let server = self.connection.client.server_info().max_payload;
         let stream = usize::try_from(self.info.config.max_msg_size)
@@ -307,7 +307,7 @@ pub(super) async fn info(
     let name = format!("STREAM.INFO.{}", settings.stream);
     let until = Instant::now() + time;
     loop {
-        // A leader that has died leaves requests without an answer.
+        // If a leader dies, requests to it get no answer.
         let left = until.saturating_duration_since(Instant::now());
         let attempt = ATTEMPT.min(left).max(PAUSE);
         let called = connection.call::<StreamInfo>(&name, &serde_json::Value::Null, attempt);

@@ -1,10 +1,10 @@
 //! The subject of a session: `treelined.s.<key>`.
 
-/// The subjects of sessions begin with this.
+/// The subject of each session begins with this.
 pub(super) const PREFIX: &str = "treelined.s.";
-/// The subjects of a stream of sessions.
+/// The subjects of a stream that keeps sessions.
 pub(super) const ALL: &str = "treelined.s.*";
-/// Begins the key of an id that is not a token of a subject; hex of its bytes follows.
+/// If an id cannot be a token of a subject, its key begins with this, and the hex of its bytes follows.
 const ENCODED: &str = "x-";
 
 /// The subject of a session.
@@ -22,7 +22,7 @@ pub(super) fn key(session: &str) -> String {
     format!("{ENCODED}{}", hex.collect::<String>())
 }
 
-/// The session of a subject; `None` if the subject is of another program.
+/// The session of a subject; `None` if the subject belongs to another program.
 pub(super) fn session(subject: &str) -> Option<String> {
     let key = subject.strip_prefix(PREFIX)?;
     let id = match key.strip_prefix(ENCODED) {
@@ -33,7 +33,7 @@ pub(super) fn session(subject: &str) -> Option<String> {
             String::from_utf8(digits.map(byte).collect::<Option<Vec<u8>>>()?).ok()?
         }
     };
-    // An id has one subject, and is not empty.
+    // An id has only one subject, and an id is not empty.
     (!id.is_empty() && self::subject(&id) == subject).then_some(id)
 }
 

@@ -1,4 +1,5 @@
-//! The comparison and the copy, with two session directories in place of servers. `tests/fleet` has them with servers.
+//! The comparison and the copy of a session. Two session directories replace the servers here; `tests/fleet` has these
+//! tests with servers.
 
 use super::backend::{AppendOutcome, LogBackend, Position};
 use super::closing::{reopen, trashed};
@@ -23,7 +24,7 @@ pub(super) fn line(number: usize) -> String {
     format!("{{\"type\":\"custom\",\"id\":\"e{number}\",\"parentId\":null,\"customType\":\"t\"}}\n")
 }
 
-/// Two session directories.
+/// Two session directories. One is used as the log.
 struct Pair {
     _folder: TempDir,
     file: Store,
@@ -53,7 +54,7 @@ fn text(of: &SessionFiles<'_>) -> String {
     fs::read_to_string(path(of)).unwrap()
 }
 
-/// Appends without an expectation, as a program that knows no log.
+/// Appends to the end, whatever the end is, like a program that knows no log.
 fn write(to: &SessionFiles<'_>, lines: &str) {
     let end = match to.find(ID).unwrap() {
         Some(at) => Position(at.status().unwrap().size),
@@ -98,7 +99,7 @@ fn a_pull_makes_the_file_again_byte_for_byte() {
     assert_eq!(text(&file), text(&log));
 }
 
-/// A push and a pull of a session that went on elsewhere say so, and copy nothing in the wrong direction.
+/// The session has gone on elsewhere. A push and a pull must say so, and copy nothing in the wrong direction.
 #[test]
 fn the_side_that_is_behind_is_named() {
     let pair = Pair::new();
@@ -128,7 +129,7 @@ fn two_sides_that_went_on_apart_are_left_alone() {
     assert_eq!((text(&file), text(&log)), before);
 }
 
-/// The record of the file is the only witness that the log had more.
+/// Only the record of the file shows that the log had more.
 #[test]
 fn a_log_that_lost_messages_is_reported_by_a_pull_and_filled_again_by_a_push() {
     let pair = Pair::new();
@@ -193,7 +194,7 @@ fn a_replica_of_another_log_is_refused() {
     assert_eq!(kind(push(&file, &other.sides().1, ID)), Kind::LogDiverged);
 }
 
-/// Without its record a replica is compared from the start.
+/// Without its record, a replica must be compared from the start.
 #[test]
 fn a_lost_or_damaged_record_costs_only_time() {
     let pair = Pair::new();
@@ -209,7 +210,7 @@ fn a_lost_or_damaged_record_costs_only_time() {
     assert!(record.exists());
 }
 
-/// A crash may leave a file with less than its header, or in the middle of a line.
+/// A crash may leave a file that ends in its header, or in the middle of a line.
 #[test]
 fn a_file_that_a_crash_cut_off_is_completed_by_a_pull() {
     let whole = [header(), line(1), line(2)].concat();
@@ -235,7 +236,7 @@ fn a_file_that_a_crash_cut_off_is_completed_by_a_pull() {
     assert_eq!(fs::read_to_string(&at).unwrap(), "no header, and not empty");
 }
 
-/// A session that came from outside could have put its file anywhere.
+/// A session from another machine could once have put its file into any folder.
 #[test]
 fn a_log_without_a_proper_header_makes_no_file() {
     let hostile = |id: &str, stamp: &str| {
@@ -248,7 +249,7 @@ fn a_log_without_a_proper_header_makes_no_file() {
         "not json\n".to_owned(),
         line(1),
         hostile("other", good),
-        // Its first append here would rewrite the file, and end its equality with the log.
+        // The first append would rewrite a file of another version, and then file and log would differ.
         hostile(ID, good).replace("\"version\":3", "\"version\":2"),
         hostile(ID, good).replace("\"version\":3,", ""),
         hostile(ID, "../../../tmp/x"),
@@ -303,7 +304,7 @@ fn a_follower_gets_what_is_appended_later() {
     assert_eq!(text(&file), text(&log));
 }
 
-/// A deleted session is neither brought back nor filled.
+/// A deleted session must not be restored by a pull, and gets no lines by a push.
 #[test]
 fn a_deleted_session_is_neither_pulled_nor_pushed() {
     let deletion = trashed(ID, Some("e1"), &SharedSource);
@@ -313,7 +314,7 @@ fn a_deleted_session_is_neither_pulled_nor_pushed() {
     write(&log, &[header(), line(1), deletion.clone()].concat());
     assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
     assert!(file.list().unwrap().is_empty());
-    // Files of before, equal, and ahead.
+    // The files of a machine that has not seen the deletion, that has seen it, and that has written after it.
     for lines in [
         [header(), line(1)].concat(),
         [header(), line(1), deletion.clone()].concat(),

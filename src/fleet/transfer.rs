@@ -1,7 +1,7 @@
-//! Copies sessions between a session directory and a log, after comparing the two byte for byte.
+//! Compares a session file with a log byte for byte, and then copies between a session directory and the log.
 //!
-//! One of them must be the beginning of the other: anything else fails with `logDiverged` and changes nothing. A copy
-//! that is cut off is continued by the next one.
+//! One of the two must be the beginning of the other. Otherwise the copy fails with `logDiverged` and changes nothing.
+//! If a copy is interrupted, the next one continues it.
 
 use super::attempts::{ROUNDS, conflict};
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
@@ -14,22 +14,22 @@ use treelined_core::bytes::part;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::Location;
 
-/// Bytes of one write to a file while pulling.
+/// The bytes of one write to a file during a pull.
 pub(super) const WRITE: usize = 4 << 20;
-/// Bytes after which the record is saved while pushing.
+/// The bytes after which a push saves the record.
 const SAVE: u64 = 16 << 20;
 
 /// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The lines that were copied, and their bytes.
+    /// The number of copied lines, and of their bytes.
     pub lines: u64,
     pub bytes: u64,
-    /// SHA-256 of these bytes in hex, equal on both sides.
+    /// The SHA-256 of the copied bytes, in hex. It is the same on both sides.
     pub hash: String,
     /// The end of the log.
     pub sequence: u64,
-    /// Whether the target has lines that the source has not.
+    /// Whether the target has lines that the source does not have.
     pub is_behind: bool,
     /// Whether the log had lost lines that the file has from it, and got them back.
     pub is_refilled: bool,
@@ -98,7 +98,7 @@ fn check_open(
     }
 }
 
-/// Appends the rest of a file to the log. Returns false if somebody else has appended meanwhile.
+/// Appends the rest of a file to the log. Returns false if another program has appended meanwhile.
 pub(super) fn append_rest(
     log: &dyn LogBackend,
     session: &str,
@@ -106,7 +106,8 @@ pub(super) fn append_rest(
     agreed: &mut Agreement,
 ) -> Result<bool> {
     let (most, longest) = (log.max_append(), log.max_line());
-    // Before the first line is written, so that no half of the session is in the log for lack of room for a line.
+    // The sizes are checked before the first line is written. Otherwise a line that is too long could leave half of the
+    // session in the log.
     let mut is_first = agreed.offset == 0;
     for part in files::parts(at, agreed.offset)? {
         let part = part?;
@@ -146,7 +147,7 @@ pub(super) fn append_rest(
     Ok(true)
 }
 
-/// The error of an append in a copy. The next copy finds lines that are there in spite of it.
+/// The error of an append in a copy. If the lines are in the log in spite of the error, the next copy finds them.
 fn to_be_continued(error: Error) -> Error {
     match error.kind {
         Kind::DurabilityUnknown => Error {
@@ -157,7 +158,7 @@ fn to_be_continued(error: Error) -> Error {
     }
 }
 
-/// The most whole lines at the start that have at most `most` bytes; one line at least.
+/// As many whole lines at the beginning as have at most `most` bytes together, but at least one line.
 pub(super) fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
     if lines.len() <= most {
         return lines;
@@ -176,7 +177,7 @@ pub(super) fn part_after(bytes: &[u8], count: usize) -> &[u8] {
     part(bytes, count..)
 }
 
-/// Copies what the log of a session has more than the file into the file, which is made if there is none. Fails with
+/// Copies the lines that only the log of a session has into the file. Makes the file if there is none. Fails with
 /// `sessionDeleted` if the log is closed.
 pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let identity = log.identity(session)?;
@@ -231,8 +232,8 @@ pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Re
     Err(conflict(session))
 }
 
-/// Pulls a session, then writes each later part of the log into its file when it arrives. `written` is called after each
-/// write. Ends only with an error.
+/// Pulls a session, then writes each later part of the log to its file when the part arrives. Calls `written` after
+/// each write. Ends only with an error.
 pub fn pull_on(
     files: &SessionFiles<'_>,
     log: &dyn LogBackend,
@@ -251,8 +252,8 @@ pub fn pull_on(
     Ok(())
 }
 
-/// Appends parts of a log to the file. `partial` bytes of the first part are there. Returns false if somebody else has
-/// written to the file meanwhile.
+/// Appends parts of a log to the file. The file already has `partial` bytes of the first part. Returns false if another
+/// program has written to the file meanwhile.
 fn write_parts(
     files: &SessionFiles<'_>,
     session: &str,

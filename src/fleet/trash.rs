@@ -1,4 +1,4 @@
-//! Sessions that are deleted and restored while a log has them: the log first, then the file (fleet.md "Deletion").
+//! Deletes and restores sessions that a log has: first in the log, then the file (fleet.md "Deletion").
 
 use super::attempts::{ROUNDS, conflict};
 use super::backend::{LogBackend, LogPart};
@@ -17,8 +17,8 @@ use treelined_files::log::upstream::InLog;
 use treelined_files::os::file::Location;
 use treelined_files::store::{Store, listing};
 
-/// Closes the log of a session, whose file its caller moves to the trash, and describes it as deleted to the team. If
-/// the move fails, [`reopen`] takes it back.
+/// Closes the log of a session, and describes the session as deleted to the team. The caller then moves the file to the
+/// trash. If the move fails, the caller opens the log again with [`reopen`].
 pub(super) fn close(file: &Arc<ReplicatedFile>, team: &Team) -> Result<()> {
     let Some(closed) = file.close(&SharedSource)? else {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn close(file: &Arc<ReplicatedFile>, team: &Team) -> Result<()> {
         position,
         description,
     } = closed;
-    // Another machine that closed the log describes it.
+    // If another machine has closed the log, that machine describes the session.
     if let Some(description) = description {
         note(team, description.row, position.0, true);
     }
@@ -39,8 +39,8 @@ pub(super) fn reopen(log: &dyn LogBackend, session: &str) -> Result<InLog> {
     closing::reopen(log, session, &SharedSource)
 }
 
-/// Brings the lines of the log into a file that is back in its place, and describes the session to the team. A session
-/// that the log has not is pushed when it is opened.
+/// Brings the lines of the log into a restored file, and describes the session to the team. If the log does not have
+/// the session, the session is pushed when it is opened.
 pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog) -> Result<()> {
     if before == InLog::Missing {
         return file.open_alone(&SharedSource);
@@ -51,17 +51,17 @@ pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog)
     Ok(())
 }
 
-/// A file that went to the trash, since another machine has deleted the session.
+/// A file that was moved to the trash, since another machine has deleted its session.
 #[derive(Debug, Default)]
 pub(super) struct DiscardedFile {
-    /// The ids of the entries that the log does not have.
+    /// The ids of the entries that are not in the log.
     pub(super) lost: Vec<String>,
     /// The path in the trash; `None` if another process has moved the file.
     pub(super) path: Option<PathBuf>,
 }
 
-/// Moves the file of a session that another machine has deleted to the trash. `None` if the session is not deleted: it
-/// may have been restored meanwhile.
+/// Moves a file to the trash if another machine has deleted its session. `None` if the session is not deleted, for
+/// example since it has been restored meanwhile.
 pub(super) fn discard(
     store: &Store,
     file: &ReplicatedFile,
@@ -75,7 +75,7 @@ pub(super) fn discard(
     if file.is_closing() || store.is_in_trash(at) {
         return Ok(Some(DiscardedFile::default()));
     }
-    // The machine that deleted the session may have ended before it said so.
+    // The machine that deleted the session may have ended before it described the session as deleted.
     if file.is_closed()
         && let Ok(description) = describe::describe(at)
     {
@@ -83,7 +83,7 @@ pub(super) fn discard(
     }
     for _ in 0..ROUNDS {
         let lost = match file.lost() {
-            // Another process of this machine was faster.
+            // Another process of this machine has already moved the file.
             Err(_) if at.status().is_err() => return Ok(Some(DiscardedFile::default())),
             lost => lost?,
         };
@@ -106,8 +106,7 @@ pub(super) fn discard(
     Err(conflict(file.session()))
 }
 
-/// Moves the file of a session back that has been restored. Returns whether the file is there: the session may still be
-/// deleted.
+/// Moves the file of a restored session back. Returns whether the file is there. The session may still be deleted.
 pub(super) fn bring_back(
     store: &Store,
     log: &dyn LogBackend,
@@ -120,7 +119,7 @@ pub(super) fn bring_back(
         return Ok(false);
     }
     let is_there = || file.at().status().is_ok();
-    // A process of this machine may have been faster.
+    // Another process of this machine may have moved the file already.
     if is_there() {
         return Ok(true);
     }
@@ -140,7 +139,7 @@ fn note(team: &Team, row: TeamRow, sequence: u64, is_trashed: bool) {
     });
 }
 
-/// Whether a file may be deleted without its log: the format of its version is in none.
+/// Whether a file can be deleted without a log: no log has sessions in the format of its version.
 pub(super) fn is_local(at: &Location) -> bool {
     listing::header(at).is_none_or(|header| header.version != CURRENT_VERSION)
 }

@@ -1,4 +1,4 @@
-//! The address of a database, and how its servers are reached.
+//! The address of a database, and the way to its servers.
 
 use super::tls::Tls;
 use crate::settings::PostgresSettings;
@@ -7,13 +7,13 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use treelined_core::error::{Error, Kind, Result};
 
-/// How long one server may take to be connected.
+/// How long it may take to connect to one server.
 const CONNECT: Duration = Duration::from_secs(3);
-/// A connection is lost if its server leaves bytes unacknowledged for this time.
+/// A connection is lost if its server does not acknowledge bytes for this time.
 const SILENCE: Duration = Duration::from_secs(10);
 const PORT: u16 = 5432;
 
-/// Where the database is.
+/// The address of the database and the settings of its TLS.
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) config: Config,
@@ -24,7 +24,7 @@ impl Address {
     pub(super) fn of(settings: &PostgresSettings) -> Result<Self> {
         let parsed = settings.url.parse::<Config>();
         let mut config = parsed.map_err(|error| {
-            // The text may quote the address, which has the password.
+            // The text of the error may quote the address, and the address has the password.
             let _ = error;
             let why =
                 "the address of the database is not postgres://USER:PASSWORD@HOST:PORT/DATABASE";
@@ -50,7 +50,7 @@ impl Address {
         })
     }
 
-    /// `HOST:PORT` of each server.
+    /// The name and the port, `HOST:PORT`, of each server.
     pub(super) fn hosts(&self) -> Vec<String> {
         let ports = self.config.get_ports();
         let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
@@ -63,7 +63,7 @@ impl Address {
         named.collect()
     }
 
-    /// Whether connections may be made without TLS.
+    /// Whether connections without TLS are allowed.
     pub(super) fn may_be_plain(&self) -> bool {
         self.config.get_ssl_mode() != SslMode::Require
     }

@@ -1,5 +1,5 @@
-//! An append to a session: one call of a function that compares and sets, repeated until its outcome is known or its time
-//! is over. Each append has an id, by which a repeated call finds the lines of an earlier one.
+//! Appends to a session: one call of a function that compares and sets. It is repeated until its outcome is known or
+//! its time is over. Each append has an id, with which a repeated call finds the lines of an earlier call.
 
 use super::log::PgLog;
 use super::pool::{ATTEMPT, PAUSE, Params};
@@ -16,25 +16,25 @@ use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
 
 const STATEMENT: &str = "SELECT ending, commits, standbys FROM treelined.append($1, $2, $3::text::uuid, $4::text::uuid, $5)";
-/// The time after an answer that was not `replicated` in which no answer is: appends of other sessions may not be answered
-/// yet.
+/// The time after an answer that was not `replicated` in which no answer counts as `replicated`, since appends of other
+/// sessions may not be answered yet.
 const LESS: Duration = Duration::from_secs(60);
 
-/// The most appends without an outcome that are remembered.
+/// The most appends without a known outcome that are remembered.
 const MOST_OPEN: usize = 1024;
 
 /// One append.
 struct Attempt<'a> {
     session: &'a str,
     expected: i64,
-    /// The append that made the expected end, if it is known.
+    /// The id of the append that made the expected end, if it is known.
     before: Option<String>,
     batch: String,
     lines: Vec<&'a [u8]>,
 }
 
 impl PgLog {
-    /// Appends lines. Its errors are `durabilityUnknown` if the lines may be there, or appear later.
+    /// Appends lines. Fails with `durabilityUnknown` if the lines may be in the database, or may appear there later.
     pub(super) async fn append_lines(
         &self,
         session: &str,
@@ -64,7 +64,7 @@ impl PgLog {
 
     async fn try_on(&self, attempt: &Attempt<'_>) -> Result<AppendOutcome> {
         let until = Instant::now() + self.append_time;
-        // Whether an attempt may have been carried out without an answer.
+        // Whether the database may have run an attempt and its answer was lost.
         let mut is_open = false;
         loop {
             let failure = match self.attempt(attempt, until).await {
@@ -124,7 +124,7 @@ impl PgLog {
         Ok(AppendOutcome::Appended(Position(end)))
     }
 
-    /// The id of an append of these lines after this position whose outcome is unknown.
+    /// The id of an earlier append of the same lines at the same position, if its outcome is unknown.
     fn open_append(&self, session: &str, expected: Position, lines: &[u8]) -> Option<String> {
         let open = lock(&self.open);
         let (hash, batch) = open.get(&(session.to_owned(), expected.0))?;
@@ -151,7 +151,7 @@ impl PgLog {
         }
     }
 
-    /// The durability of an append that was answered.
+    /// The durability of an append that the database has answered.
     pub(super) fn worth(&self) -> Durability {
         let acknowledged = lock(&self.acknowledged);
         let less = acknowledged.less.is_some_and(|at| at.elapsed() < LESS);
@@ -163,7 +163,7 @@ impl PgLog {
     }
 }
 
-/// A position as the database counts.
+/// A position as a number of the database.
 pub(super) fn number(position: Position) -> Result<i64> {
     i64::try_from(position.0).map_err(|_| {
         let why = format!("no session of a database has {} lines", position.0);
@@ -171,7 +171,8 @@ pub(super) fn number(position: Position) -> Result<i64> {
     })
 }
 
-/// The error for lines that may be in the database, or appear there later. The same append again finds them by their bytes.
+/// The error for lines that may be in the database, or may appear there later. If the same append is repeated, it finds
+/// them by their bytes.
 fn unknown(why: &Error) -> Error {
     let why = format!("the lines may be in the log: {}", why.message);
     Error::new(Kind::DurabilityUnknown, why)

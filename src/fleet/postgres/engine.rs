@@ -19,9 +19,9 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
-/// The most bytes of an append, where several lines can be split.
+/// The most bytes of an append whose lines can be split into several appends.
 const MOST_APPEND: usize = 4 << 20;
-/// The most bytes of an append, which one line may have.
+/// The most bytes of an append that has only one line.
 const MOST_LINE: usize = 64 << 20;
 const LAST: &str = "\
 SELECT session.last, entry.line FROM treelined.sessions AS session JOIN treelined.entries AS entry

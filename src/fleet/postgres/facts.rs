@@ -1,4 +1,5 @@
-//! The settings of a database, by which it keeps or may lose acknowledged lines, and its contents.
+//! The settings of a database that decide whether it keeps acknowledged lines, and the number of sessions and lines in
+//! it.
 
 use super::address::Address;
 use super::pool::{Pool, ask, connect};
@@ -9,7 +10,7 @@ use crate::settings::PostgresSettings;
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 
-/// The oldest server, as it counts.
+/// The oldest version of the server, in the server's own numbers.
 const OLDEST: i32 = 150_000;
 const SETTINGS: &str = "\
 SELECT current_database()::text, session_user::text, current_setting('server_version'),
@@ -47,7 +48,7 @@ pub struct Described {
     pub bytes: u64,
     pub may_append: bool,
     pub may_remove: bool,
-    /// The user of the address, if it names one.
+    /// The user in the address, if the address has one.
     pub given_user: Option<String>,
     /// Whether the settings permit connections without TLS.
     pub may_be_plain: bool,
@@ -66,7 +67,7 @@ impl Facts {
         self.durability() == Durability::Replicated
     }
 
-    /// Why the database must not keep sessions.
+    /// The reasons why the database must not keep sessions.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.version_number < OLDEST {
@@ -120,7 +121,7 @@ pub(super) async fn read(pool: &Pool) -> Result<Facts> {
     })
 }
 
-/// Describes the database of the settings, without judging it.
+/// Describes the database of the settings, without checking it.
 pub fn describe(settings: &PostgresSettings) -> Result<Described> {
     let address = Address::of(settings)?;
     let (runtime, pool) = connect(settings)?;

@@ -1,4 +1,4 @@
-//! Follows a session in the database: it is read after a notice, and after pauses without one.
+//! Follows a session in the database: reads it after a notice, and after a pause without notices.
 
 use super::log::PgLog;
 use super::notices::NewestLine;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use treelined_core::error::Result;
 
-/// The pauses after which the database is read without a notice.
+/// The first and the longest pause after which the database is read without a notice.
 const FIRST_POLL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_secs(10);
 
@@ -20,7 +20,7 @@ pub(super) struct FollowedLines<'a> {
     log: &'a PgLog,
     session: String,
     newest: Arc<NewestLine>,
-    /// The parts that are read at this time, and the position before the next one.
+    /// The parts that are being read, and the position before the next part.
     reading: Option<(Position, SessionParts<'a>)>,
     poll: Instant,
     poll_pause: Duration,
@@ -47,7 +47,7 @@ impl<'a> FollowedLines<'a> {
         match &part {
             Some(part) => {
                 self.reading = Some((part.end, reading));
-                // The caller may be unable to use it, and asks again after a pause.
+                // The caller may not be able to use the part, and asks again after a pause.
                 self.poll = Instant::now() + self.poll_pause;
             }
             None => {

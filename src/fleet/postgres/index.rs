@@ -1,5 +1,6 @@
-//! The team's list in tables: a row for each session, and one for each daemon that has sessions open. Changes since
-//! the last list are read by the clock of the server, with a minute of overlap, since a commit may come late.
+//! The team's list in tables: a row for each session, and a row for each daemon that has sessions open. A list reads
+//! the changes since the last list by the clock of the server. It goes back a minute further, since a commit may come
+//! late.
 
 use super::pool::{ANSWER, Params, Pool, ask};
 use super::refusal::{Failure, unreadable, unsigned};
@@ -17,12 +18,12 @@ use treelined_core::budget::TEAM_BYTES;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamList, TeamRow};
 
-/// The most rows of one read, which has the newest. Fewer fill the budget of the list.
+/// The most rows of one read, the newest ones. Fewer rows can fill the budget of the list.
 const MOST_ROWS: i64 = 32_000;
 const DESCRIBE: &str = "SELECT treelined.describe($1, $2, $3)";
 const SAY_OPEN: &str = "SELECT treelined.say_open($1, $2)";
 const SAY_CLOSED: &str = "SELECT treelined.say_closed($1)";
-/// Microseconds of the server's clock.
+/// The time of the server's clock, in microseconds.
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 const ROWS: &str = "\
 SELECT session, body, (extract(epoch FROM changed) * 1000000)::bigint FROM (
@@ -43,19 +44,19 @@ pub(super) struct PgIndex {
     pool: Pool,
     created: String,
     host: String,
-    /// The key of this daemon; empty for a command.
+    /// The key of this daemon. Empty for a command.
     daemon: String,
     reader: tokio::sync::Mutex<ListReader>,
 }
 
-/// The list as it was read last.
+/// The list as it was last read.
 struct ListReader {
     cache: TeamCache,
     ids: BTreeSet<String>,
     id_bytes: usize,
-    /// The clock of the server at that time, in microseconds; 0 before.
+    /// The server's clock at the last read, in microseconds; 0 before the first read.
     at: i64,
-    /// The rows of the last read.
+    /// The rows of the last read, with their times.
     rows: Vec<(String, i64)>,
     open: Vec<String>,
 }
@@ -68,7 +69,8 @@ impl PgIndex {
         daemon: &str,
     ) -> Self {
         let mut cache = TeamCache::new(&database, &created);
-        // The tables have no row of a session that ends before it.
+        // The tables never have a row that describes more lines than the session has, so no row is refused for its
+        // sequence.
         cache.take_last(u64::MAX);
         Self {
             pool,
@@ -86,7 +88,7 @@ impl PgIndex {
         }
     }
 
-    /// Writes, once.
+    /// Writes, with one attempt.
     async fn write(&self, statement: &str, params: Params<'_>) -> Result<()> {
         let written = self.pool.ask(statement, params, Instant::now() + ANSWER);
         written.await.map(drop).map_err(Failure::error)
@@ -124,7 +126,7 @@ fn is_cut(rows: &[Row]) -> bool {
     i64::try_from(rows.len()).is_ok_and(|rows| rows >= MOST_ROWS)
 }
 
-/// A time for the database, which has no function for whole microseconds.
+/// Converts a time for the database, which has no function for whole microseconds.
 #[allow(
     clippy::cast_precision_loss,
     reason = "a minute of overlap is less precise"
@@ -134,7 +136,7 @@ fn precise(micros: i64) -> f64 {
 }
 
 impl ListReader {
-    /// Takes rows, the newest first. Returns whether any was new.
+    /// Takes rows, which come with the newest first. Returns whether one of them is new.
     fn take_rows(&mut self, rows: &[Row]) -> Result<bool> {
         let mut seen = Vec::with_capacity(rows.len());
         let mut bytes = 0;
@@ -195,7 +197,7 @@ impl ListReader {
 }
 
 impl TeamIndex for PgIndex {
-    /// The tables are made with the others.
+    /// The tables of the list are made together with the other tables.
     fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(async { Ok(Vec::new()) })
     }

@@ -1,4 +1,4 @@
-//! A database that keeps sessions, connected.
+//! A connected database that keeps sessions.
 
 use super::facts::{self, Facts};
 use super::notices::Notices;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
-/// How long an append is tried, unless set otherwise. A standby that takes over needs some seconds.
+/// How long an append is tried by default. A standby takes some seconds to replace its primary.
 const APPEND: Duration = Duration::from_secs(25);
 /// The most sessions whose last append is remembered.
 const MOST_KNOWN: usize = 4096;
@@ -25,31 +25,31 @@ pub struct PgLog {
     pub(super) pool: Pool,
     pub(super) notices: Notices,
     pub(super) database: String,
-    /// When the tables were made.
+    /// The time at which the tables were made.
     pub(super) created: String,
     pub(super) append_time: Duration,
     pub(super) in_flight: InFlight,
     pub(super) acknowledged: Mutex<Acknowledged>,
-    /// The end of a session and the append that made it, by session.
+    /// For each session, its end and the id of the append that made the end.
     known: Mutex<HashMap<String, (u64, String)>>,
-    /// The hash and the id of appends whose outcome is unknown, by session and position.
+    /// The hash and the id of each append with an unknown outcome, by session and position.
     pub(super) open: Mutex<HashMap<(String, u64), (String, String)>>,
-    /// The last, so that the others end before it.
+    /// This is the last member, so that it is dropped after the others.
     pub(super) runtime: OwnRuntime,
 }
 
-/// The durability of the last answers to appends.
+/// The durability of the last answers.
 #[derive(Default)]
 pub(super) struct Acknowledged {
     pub(super) at: Option<Instant>,
     pub(super) is_synced: bool,
     pub(super) is_replicated: bool,
-    /// When an answer was last worth less than `replicated`.
+    /// The last time at which an answer was not `replicated`.
     pub(super) less: Option<Instant>,
 }
 
 impl PgLog {
-    /// Connects, and checks the database: fails unless it has the tables, and keeps what it acknowledges.
+    /// Connects, and checks the database. Fails unless the database has the tables and keeps acknowledged lines.
     pub fn open(settings: &PostgresSettings, append_time: Option<Duration>) -> Result<Self> {
         let (runtime, pool) = connect(settings)?;
         let facts = runtime.block_on(facts::read(&pool))?;
@@ -77,17 +77,17 @@ impl PgLog {
         })
     }
 
-    /// Waits for work, until the moment that the caller of this thread has set.
+    /// Waits for work, but not longer than the caller of this thread has set.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         engine::wait(self.runtime.handle(), work)
     }
 
-    /// Asks a question that changes nothing, until it is answered or its time is over.
+    /// Sends a query that changes nothing. Repeats it until it is answered or its time is over.
     pub(super) async fn ask(&self, statement: &str, params: Params<'_>) -> Result<Answer> {
         ask(&self.pool, statement, params).await
     }
 
-    /// Notes where a session ends, and by which append.
+    /// Notes the end of a session, and the append that made it.
     pub(super) fn note_end(&self, session: &str, end: u64, batch: String) {
         let mut known = lock(&self.known);
         if known.len() >= MOST_KNOWN {
@@ -96,7 +96,7 @@ impl PgLog {
         known.insert(session.to_owned(), (end, batch));
     }
 
-    /// The append that made the end of a session, if it is known.
+    /// The id of the append that made the end of a session, if it is known.
     pub(super) fn append_at(&self, session: &str, end: u64) -> Option<String> {
         let known = lock(&self.known);
         let (at, batch) = known.get(session)?;

@@ -1,10 +1,11 @@
-//! A database of PostgreSQL as the servers of a team (schema/fleet.md "PostgreSQL"): a row per line. A position is the
-//! number of a session's line.
+//! PostgreSQL as the servers of a team (schema/fleet.md "PostgreSQL"): each line is a row. A position is the number of
+//! a line in its session.
 //!
-//! In reading order: `address` is where the database is, `tls` how it is reached safely, `refusal` the kind of each
-//! failure. `pool` has the connections, `notices` the one on which daemons hear of each other's appends. `schema` makes
-//! the tables, `facts` says what the database keeps. `log` keeps lines, with `append` and `read`; `followed` reads
-//! on, `index` keeps the team's list, and `engine` joins them.
+//! In reading order: `address` is the address of the database, `tls` makes connections safe, and `refusal` converts
+//! failures to errors. `pool` has the connections, and `notices` has the connection on which daemons learn of each
+//! other's appends. `schema` makes the tables, and `facts` checks the settings of the database. `log` is a connected
+//! database, with `append` and `read`. `followed` follows a session, `index` keeps the team's list, and `engine` joins
+//! all of these.
 
 mod address;
 mod append;

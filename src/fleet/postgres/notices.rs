@@ -1,6 +1,6 @@
-//! The notifications by which daemons learn of appends: one after the commit, at most every 10 ms for all sessions. They
-//! have a separate connection: within an append they would make all commits wait for each other. A notification is a hint,
-//! and may be lost.
+//! The notifications by which daemons learn of appends. They are sent after the commit, at most every 10 ms for all
+//! sessions together. They have a separate connection: inside of an append, they would make all commits wait for each
+//! other. A notification is only a hint, and can be lost.
 
 use super::pool::Pool;
 use std::collections::{BTreeMap, HashMap};
@@ -15,20 +15,20 @@ use tokio_postgres::{Client, Notification};
 use treelined_files::lock::lock;
 
 const CHANNEL: &str = "treelined";
-/// The time for which appends are gathered.
+/// The time for which notifications of appends are collected.
 const GATHERED: Duration = Duration::from_millis(10);
-/// The most bytes of a notification; the server takes 8000.
+/// The most bytes of a notification. The server accepts 8000.
 const MOST_BYTES: usize = 7000;
-/// The most sessions that wait for a notification. Followers of further ones read after a pause.
+/// The most sessions that wait for a notification. The followers of other sessions read after a pause.
 const MOST_WAITING: usize = 10_000;
-/// A silent connection is asked after this time, and lost if it does not answer in the next.
+/// If nothing arrives for `BEAT`, the connection is asked. It is lost if it does not answer within `ANSWER`.
 const BEAT: Duration = Duration::from_secs(3);
 const ANSWER: Duration = Duration::from_secs(3);
-/// The pauses before a lost connection is made again.
+/// The first and the longest pause before a lost connection is made again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The notices of a database.
+/// The notifications of a database.
 pub(super) struct Notices {
     parts: Arc<NoticeParts>,
     running: AbortHandle,
@@ -38,13 +38,13 @@ pub(super) struct Notices {
 struct NoticeParts {
     /// The followers of each session.
     followers: Mutex<HashMap<String, Vec<Weak<NewestLine>>>>,
-    /// The ends of sessions that others do not know of yet.
+    /// The ends of sessions of which other daemons are not notified yet.
     waiting: Mutex<BTreeMap<String, u64>>,
     noted: Notify,
     is_lost: AtomicBool,
 }
 
-/// The newest line of a session, by the notifications of others.
+/// The newest line of a session that notifications of others have named.
 #[derive(Default)]
 pub(super) struct NewestLine {
     pub(super) end: AtomicU64,
@@ -58,7 +58,7 @@ impl Drop for Notices {
 }
 
 impl Notices {
-    /// Connects in the background, and again whenever the connection is lost.
+    /// Connects in the background. Connects again when the connection is lost.
     pub(super) fn listen(pool: Pool, runtime: &Handle) -> Self {
         let parts = Arc::<NoticeParts>::default();
         let running = runtime.spawn(listen_on(pool, Arc::clone(&parts)));
@@ -68,7 +68,7 @@ impl Notices {
         }
     }
 
-    /// Whether the connection is lost, which others to the same servers are too.
+    /// Whether the connection is lost. Other connections to the same servers are then lost too.
     pub(super) fn is_lost(&self) -> bool {
         self.parts.is_lost.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ impl Notices {
         self.parts.noted.notify_one();
     }
 
-    /// The newest line of a session, from now on.
+    /// The newest line of a session. It changes from now on.
     pub(super) fn of(&self, session: &str) -> Arc<NewestLine> {
         let newest = Arc::<NewestLine>::default();
         let mut followers = lock(&self.parts.followers);
@@ -117,7 +117,7 @@ impl NoticeParts {
         let Some(own) = own_process(client).await else {
             return;
         };
-        // Notifications before this moment are lost.
+        // Notifications that were sent before are lost, so all followers read.
         self.wake_all();
         loop {
             tokio::select! {
@@ -127,7 +127,8 @@ impl NoticeParts {
                     None => return,
                 },
                 () = self.noted.notified() => {
-                    // The first is sent at once, since a command may end soon. The next ones are gathered.
+                    // The first notification is sent at once, since a command may end soon. The next ones are
+                    // collected.
                     if !self.tell(client).await {
                         return;
                     }
@@ -143,7 +144,7 @@ impl NoticeParts {
         }
     }
 
-    /// Notifies others of all sessions that wait. Returns whether the connection works.
+    /// Notifies others of all waiting sessions. Returns whether the connection works.
     async fn tell(&self, client: &Client) -> bool {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         let mut texts = vec![String::new()];
@@ -151,7 +152,7 @@ impl NoticeParts {
             let line = format!("{end} {session}\n");
             match texts.last_mut() {
                 Some(text) if text.len() + line.len() <= MOST_BYTES => text.push_str(&line),
-                // An id that is too long for a notification is found by the pause.
+                // An id may be too long for a notification. The followers of its session read after a pause.
                 _ => texts.push(line),
             }
         }
@@ -198,7 +199,7 @@ impl NoticeParts {
     }
 }
 
-/// Listens. Returns the number of the connection's process, by which its own notifications are known.
+/// Begins to listen. Returns the number of the connection's process, which its own notifications have.
 async fn own_process(client: &Client) -> Option<i32> {
     let listening = async {
         client.batch_execute("LISTEN treelined").await.ok()?;

@@ -1,5 +1,5 @@
-//! The connections to a database. Each carries one request at a time: a request that waits for a row or a standby would
-//! make the next ones on the connection wait too.
+//! The connections to a database. Each connection has one request at a time, since a request that waits for a row or a
+//! standby would make later requests on the connection wait too.
 
 use super::address::Address;
 use super::refusal::{Failure, away, of_connection, of_request};
@@ -15,19 +15,19 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Row, Socket
 use treelined_core::error::Result;
 use treelined_files::lock::lock;
 
-/// The most connections at once, besides the one of notices.
+/// The most connections at the same time, without the connection of notices.
 const MOST: usize = 16;
-/// How long connecting may take, over all servers.
+/// How long it may take to connect, for all servers together.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an answer may take, with further attempts.
+/// How long an answer may take, with all attempts.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 /// How long one attempt may take.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(5);
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
-/// Notifications that wait to be read.
+/// The most notifications that wait to be read.
 const WAITING: usize = 1024;
 
-/// Params of a statement with their types.
+/// The params of a statement, with their types.
 pub(super) type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
 
 /// The connections to a database.
@@ -44,11 +44,11 @@ struct PoolParts {
 /// A connection.
 pub(super) struct Connected {
     pub(super) client: Client,
-    /// Whether the server has said that a commit did not wait for its standbys.
+    /// Whether the server has reported that a commit did not wait for its standbys.
     is_cut_short: Arc<AtomicBool>,
 }
 
-/// Answers of the server, and whether its commit was cut short.
+/// The answer of the server, and whether its commit did not wait for the standbys.
 pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
     pub(super) is_cut_short: bool,
@@ -64,8 +64,8 @@ impl Pool {
         }))
     }
 
-    /// Sends one statement without a name, which a pooler of transactions passes on, and waits for its end until a moment.
-    /// A request that is given up ends its connection.
+    /// Sends one statement, and waits for its end until the moment `until`. The statement has no name, so that a pooler
+    /// of transactions passes it on. If the request is given up, its connection is closed.
     pub(super) async fn ask(
         &self,
         statement: &str,
@@ -89,11 +89,11 @@ impl Pool {
         })
     }
 
-    /// A connection that is not in use.
+    /// A connection that no other request uses.
     async fn connected(
         &self,
     ) -> std::result::Result<(Connected, Option<OwnedSemaphorePermit>), Failure> {
-        // It is never closed.
+        // The semaphore is never closed, so this does not fail.
         let permit = Arc::clone(&self.0.room).acquire_owned().await.ok();
         let idle = || lock(&self.0.idle).pop();
         while let Some(connected) = idle() {
@@ -110,7 +110,7 @@ impl Pool {
         drop(permit);
     }
 
-    /// Makes a connection, on the threads of the pool. `notices` gets its notifications.
+    /// Makes a connection on the threads of the pool. Its notifications go to `notices`.
     async fn connect(
         &self,
         notices: Option<mpsc::Sender<Notification>>,
@@ -143,7 +143,7 @@ impl Pool {
         })
     }
 
-    /// A separate connection, with its notifications.
+    /// Makes a separate connection, and returns its notifications too.
     pub(super) async fn listening(&self) -> Result<(Client, mpsc::Receiver<Notification>)> {
         let (sender, receiver) = mpsc::channel(WAITING);
         let connected = self.connect(Some(sender)).await.map_err(Failure::error)?;
@@ -151,14 +151,14 @@ impl Pool {
     }
 }
 
-/// Reaches a database for a command, or for the life of a log.
+/// The pool for a database, for one command or for the life of a log.
 pub(super) fn connect(settings: &PostgresSettings) -> Result<(OwnRuntime, Pool)> {
     let runtime = OwnRuntime::new("postgres")?;
     let pool = Pool::new(Address::of(settings)?, runtime.handle().clone());
     Ok((runtime, pool))
 }
 
-/// Asks a question that changes nothing, until it is answered or its time is over.
+/// Sends a query that changes nothing. Repeats it until it is answered or its time is over.
 pub(super) async fn ask(pool: &Pool, statement: &str, params: Params<'_>) -> Result<Answer> {
     let until = Instant::now() + ANSWER;
     loop {
@@ -173,7 +173,7 @@ pub(super) async fn ask(pool: &Pool, statement: &str, params: Params<'_>) -> Res
     }
 }
 
-/// Carries a connection until it ends.
+/// Runs a connection until it ends.
 async fn serve<T>(
     mut connection: Connection<Socket, T>,
     is_cut_short: Arc<AtomicBool>,
@@ -185,10 +185,11 @@ async fn serve<T>(
     {
         match (message, &notices) {
             (Ok(AsyncMessage::Notification(notice)), Some(notices)) => {
-                // Of more than can be read, some are lost: a follower reads after a pause without them.
+                // If there is no room for a notification, it is lost. A follower also reads after a pause without
+                // notifications.
                 let _lost = notices.try_send(notice);
             }
-            // "canceling the wait for synchronous replication": the commit is on this server alone.
+            // This is the warning "canceling the wait for synchronous replication": only this server has the commit.
             (Ok(AsyncMessage::Notice(notice)), _) if notice.severity() != "NOTICE" => {
                 is_cut_short.store(true, Ordering::Relaxed);
             }

@@ -1,4 +1,4 @@
-//! A read of a session: pages of lines, whose appends are the parts.
+//! Reads a session in pages of lines. The lines of one append are one part.
 
 use super::append::number;
 use super::log::PgLog;
@@ -14,7 +14,7 @@ use treelined_core::error::{Error, Kind, Result};
 const PAGE_LINES: i64 = 2000;
 const PAGE_BYTES: i64 = 4 << 20;
 
-/// The end of a session, and lines after a position.
+/// Reads the end of a session, and its lines after a position.
 const STATEMENT: &str = "\
 SELECT session.last, entry.seq, entry.batch::text, entry.line
 FROM treelined.sessions AS session LEFT JOIN LATERAL (
@@ -25,14 +25,14 @@ FROM treelined.sessions AS session LEFT JOIN LATERAL (
 ) AS entry ON true
 WHERE session.id = $1 ORDER BY entry.seq";
 
-/// The parts of a session up to the end that it has while they are read.
+/// The parts of a session, up to the end that the session has during the read.
 pub(super) struct SessionParts<'a> {
     log: &'a PgLog,
     session: String,
     /// The end of the last part that was read.
     at: Position,
     ready: VecDeque<LogPart>,
-    /// Lines of an append of which the next page may have more.
+    /// The lines of an append that may go on in the next page.
     begun: Option<(String, LogPart)>,
     is_at_end: bool,
 }
@@ -144,7 +144,7 @@ impl Iterator for SessionParts<'_> {
     }
 }
 
-/// The end of a session, 0 if there is none, and the lines of a page.
+/// The end of a session and the lines of a page. The end is 0 if there is no session.
 fn page(rows: &[Row]) -> Result<(u64, Vec<Line>)> {
     let mut last = 0;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The kind of each failure of the database.
+//! Converts each failure of the database to its kind of error.
 
 use tokio_postgres::error::{DbError, SqlState};
 use treelined_core::error::{Error, Kind};
@@ -6,9 +6,9 @@ use treelined_core::error::{Error, Kind};
 /// A failure of one request.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server refused it, and would do so again.
+    /// The server refused the request, and would refuse it again.
     Refused(Error),
-    /// It may succeed later. `may_be_done`: the server may have carried it out, or do so yet.
+    /// The request may succeed later. With `may_be_done`, the server may have run it, or may still run it.
     Later { may_be_done: bool, why: Error },
 }
 
@@ -21,7 +21,7 @@ impl Failure {
     }
 }
 
-/// A failure that may pass.
+/// The error for a failure that may pass.
 pub(super) fn away(why: impl Into<String>) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why.into());
     error.retry_after_ms = Some(2000);
@@ -54,7 +54,7 @@ fn of_server(refusal: &DbError) -> Failure {
         "42501" => Kind::LogDenied,
         code if code.starts_with("28") => Kind::LogDenied,
         "53100" | "54000" => Kind::LogMisconfigured,
-        // The end of a server may come between the commit and its answer.
+        // The server may end between the commit and its answer.
         "57P01" | "57P02" | "57P03" => {
             return Failure::Later {
                 may_be_done: true,
@@ -77,7 +77,7 @@ pub(super) fn of_connection(error: &tokio_postgres::Error) -> Failure {
     if let Some(refusal) = error.as_db_error() {
         return match of_server(refusal) {
             Failure::Refused(error) if *refusal.code() == SqlState::INVALID_CATALOG_NAME => {
-                // `--create` makes tables, and no database.
+                // `--create` makes tables, but not a database.
                 let why = format!("{}: `createdb` makes a database", refusal.message());
                 Failure::Refused(Error::new(error.kind, why))
             }
@@ -85,7 +85,7 @@ pub(super) fn of_connection(error: &tokio_postgres::Error) -> Failure {
         };
     }
     let why = causes(error);
-    // The client has no other names for these.
+    // The client has no codes for these errors, so their texts are compared.
     let is_denied = ["error performing TLS handshake", "authentication error"]
         .iter()
         .any(|start| why.starts_with(start));
@@ -102,7 +102,7 @@ pub(super) fn of_connection(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// An error with its causes.
+/// The text of an error, with the texts of its causes.
 fn causes(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -116,12 +116,12 @@ fn causes(error: &tokio_postgres::Error) -> String {
     text
 }
 
-/// A number of the database that is not negative.
+/// A number of the database as an unsigned number. A negative number becomes 0.
 pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The error for an answer that the tables of this program do not give.
+/// The error for an answer that the tables of this program cannot give.
 pub(super) fn unreadable(error: tokio_postgres::Error) -> Error {
     let why = format!("the tables of the database are not those of treelined: {error}");
     Error::new(Kind::LogMisconfigured, why)

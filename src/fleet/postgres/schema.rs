@@ -1,35 +1,35 @@
-//! The tables, made by numbered files.
+//! The tables of a database. Numbered files make them.
 
 use super::pool::{Pool, ask, connect};
 use super::refusal::{of_request, unreadable};
 use crate::settings::PostgresSettings;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The files, each the next version of the tables.
+/// The files. Each makes the next version of the tables.
 const FILES: [&str; 1] = [include_str!("schema/1.sql")];
-/// Makes two administrators wait for each other.
+/// Takes a lock, so that two administrators do not change the tables at the same time.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('treelined.schema', 0))";
 const TEAM: &str = "\
 SELECT to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), version FROM treelined.team";
 /// The tables of a database.
 pub struct Team {
-    /// When they were made. Tables that were made anew have the same name.
+    /// The time at which the tables were made. Tables that are deleted and made again have the same name.
     pub created: String,
     pub version: i32,
 }
 
-/// The tables and roles that were made.
+/// The tables and roles that `create` has made.
 pub struct Made {
-    /// The version of the tables before; `None` if there were none.
+    /// The version that the tables had before; `None` if there were no tables.
     pub before: Option<i32>,
     pub version: i32,
-    /// The roles that have rights, and those that could not be made, with the reason.
+    /// The roles that have rights. `without` is the reason why some roles could not be made.
     pub roles: Vec<String>,
     pub without: Option<String>,
 }
 
 impl Team {
-    /// Fails unless this program knows the tables.
+    /// Fails unless this program knows the version of the tables.
     pub fn check(&self) -> Result<()> {
         let newest = newest();
         let remedy = match self.version.cmp(&newest) {
@@ -60,7 +60,7 @@ pub(super) async fn team(pool: &Pool) -> Result<Team> {
     })
 }
 
-/// Makes the tables, or brings them to the newest version, and the roles of members and readers.
+/// Makes the tables, or brings them to the newest version. Also makes the roles of members and readers.
 pub fn create(settings: &PostgresSettings) -> Result<Made> {
     let (runtime, pool) = connect(settings)?;
     runtime.block_on(async {

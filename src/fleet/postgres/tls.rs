@@ -1,4 +1,4 @@
-//! TLS with the certificates of the system and those of the settings. A server with TLS is always checked.
+//! TLS with the certificates of the system and of the settings. The certificate of a server with TLS is always checked.
 
 use crate::settings::PostgresSettings;
 use futures_util::future::BoxFuture;

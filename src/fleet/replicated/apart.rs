@@ -1,7 +1,7 @@
-//! Makes a file and its log equal without the lock of the file while a server is waited for: appends go on meanwhile.
+//! Makes a file and its log equal. The lock of the file is not held while a server is awaited, so appends can go on.
 //!
-//! The compared lines may have changed by the time at which the lock is taken. Then nothing is written, and they are
-//! compared again.
+//! The compared lines may have changed before the lock is taken. In this case nothing is written, and the comparison
+//! begins again.
 
 use super::super::attempts::{ROUNDS, conflict};
 use super::super::backend::{LogBackend, LogIdentity};
@@ -27,13 +27,13 @@ struct Compared<'a> {
 }
 
 impl ReplicatedFile {
-    /// Like [`Upstream::settle`], but takes the lock of the file itself, and only while no server is waited for. Without a
-    /// file there is nothing to do. Fails with `sessionDeleted` if the log is closed.
+    /// Like [`Upstream::settle`], but takes the lock of the file itself, and does not hold it while a server is
+    /// awaited. If there is no file, there is nothing to do. Fails with `sessionDeleted` if the log is closed.
     ///
     /// [`Upstream::settle`]: treelined_files::log::upstream::Upstream::settle
     pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
         match self.settle_apart(torn) {
-            // It is on its way to the trash, and the caller finds it gone.
+            // The file has gone to the trash meanwhile, and the caller will see that.
             Err(error) if error.kind == Kind::StorageIo && self.at.status().is_err() => Ok(()),
             settled => settled.inspect_err(|error| self.note_failure(error)),
         }
@@ -58,7 +58,7 @@ impl ReplicatedFile {
         Err(conflict(&self.session))
     }
 
-    /// One round. Returns whether nothing is left to do.
+    /// One round of comparison and copy. Returns whether nothing is left to do.
     fn settle_once(&self, compared: &Compared<'_>, torn: TornLine) -> Result<bool> {
         let Compared {
             file,
@@ -87,7 +87,7 @@ impl ReplicatedFile {
         if is_torn && torn == TornLine::Leave {
             return Ok(true);
         }
-        // Without a record, nothing says that the file is a copy of this log.
+        // Without a record, nothing shows that the file is a copy of this log.
         let is_first = record.is_none();
         match relation {
             Relation::Equal if !is_torn => self.begin_apart(compared, &agreed),
@@ -108,7 +108,7 @@ impl ReplicatedFile {
                 self.copy_parts_apart(compared, &agreed)?;
                 Ok(false)
             }
-            // Two histories under one id.
+            // These are two different sessions with the same id.
             Relation::Diverged { partial } if is_first => {
                 Err(transfer::diverged(&self.session, &agreed, partial))
             }
@@ -116,7 +116,7 @@ impl ReplicatedFile {
         }
     }
 
-    /// The file without its lock; `None` if there is none.
+    /// The file, without its lock; `None` if there is no file.
     fn opened(&self) -> Result<Option<File>> {
         match self.at.folder.file(&self.at.name, HandleAccess::Append) {
             Ok(file) => Ok(Some(file)),
@@ -125,7 +125,7 @@ impl ReplicatedFile {
         }
     }
 
-    /// The same file with its lock, and its size; `None` if another one has taken its place.
+    /// The same file with its lock, and its size. `None` if another file has replaced it.
     fn locked_again(&self, file: &File) -> Result<Option<(File, u64)>> {
         let Some(locked) = self.locked()? else {
             return Ok(None);
@@ -136,13 +136,13 @@ impl ReplicatedFile {
         Ok(is_same.then_some((locked, now.size)))
     }
 
-    /// Begins anew with a file that is equal up to here. Returns whether it has nothing else.
+    /// Begins again with a file that is equal up to `agreed`. Returns whether the file has nothing after that.
     fn begin_apart(&self, compared: &Compared<'_>, agreed: &Agreement) -> Result<bool> {
         let Some((locked, size)) = self.locked_again(compared.file)? else {
             return Ok(false);
         };
         {
-            // An append of this process may have led further meanwhile.
+            // An append of this process may have published more meanwhile.
             let state = lock(&self.state);
             let reached = state.record.as_ref().map(|record| record.sequence);
             if reached > Some(agreed.position.0) && state.is_equal(&locked) && !state.is_behind {
@@ -156,7 +156,7 @@ impl ReplicatedFile {
         Ok(size == agreed.offset)
     }
 
-    /// Gives an incomplete last line its line break.
+    /// Ends an incomplete last line with a line break.
     fn close_line(&self, file: &File) -> Result<()> {
         match self.locked_again(file)? {
             Some((locked, _)) if self.is_torn(&locked)? => self.append(&locked, b"\n"),
@@ -164,7 +164,7 @@ impl ReplicatedFile {
         }
     }
 
-    /// Appends what the log has after `agreed`, as long as nobody else appends.
+    /// Appends the lines that the log has after `agreed`, until another program appends.
     fn copy_parts_apart(&self, compared: &Compared<'_>, agreed: &Agreement) -> Result<()> {
         let mut reached = agreed.clone();
         let (mut pending, mut offset) = (Vec::new(), agreed.offset);
@@ -184,7 +184,7 @@ impl ReplicatedFile {
         Ok(())
     }
 
-    /// Appends lines of the log that end at `reached`. Returns false if the file does not end at `offset` any more.
+    /// Appends lines of the log that end at `reached`. Returns false if the file no longer ends at `offset`.
     fn append_apart(
         &self,
         compared: &Compared<'_>,
@@ -202,8 +202,9 @@ impl ReplicatedFile {
         }
     }
 
-    /// Makes the file again: its equal part, the rest of the log, in which the lines that only the file had come last, and
-    /// the lines that were appended meanwhile. Returns whether there are none.
+    /// Makes the file again, from three parts: the part that is equal, the rest of the log, and the lines that were
+    /// appended meanwhile. The rest of the log ends with the lines that only the file had. Returns whether no lines
+    /// were appended meanwhile.
     fn rebuild_apart(&self, compared: &Compared<'_>, agreed: &Agreement) -> Result<bool> {
         let Compared {
             file,
@@ -236,7 +237,7 @@ impl ReplicatedFile {
         });
         match stopped {
             Some(Err(error)) => return Err(error),
-            // Another file has taken the place of this one.
+            // Another file has replaced this one.
             Some(Ok(())) => return Ok(false),
             None => replaced?,
         }

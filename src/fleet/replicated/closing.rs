@@ -1,4 +1,4 @@
-//! The deletion of a session: its log is closed, then its file.
+//! Deletes a session: closes its log, and then its file.
 
 use super::super::backend::{LogBackend, Position};
 use super::super::closing;
@@ -14,14 +14,14 @@ use treelined_files::lock::lock;
 use treelined_files::log::upstream::{PublishOutcome, Upstream, is_replica};
 use treelined_files::os::file::Location;
 
-/// A record of a deletion has less bytes than this: its longest members are ids.
+/// The record of a deletion has fewer bytes than this, since its longest members are ids.
 const MOST_RECORD: u64 = 64 << 10;
 
-/// A log that was closed.
+/// The result of closing a log.
 pub(crate) struct Closed {
-    /// The record of the deletion.
+    /// The position of the record of the deletion.
     pub(crate) position: Position,
-    /// The session as it was; `None` if another machine has closed the log.
+    /// The session before the deletion; `None` if another machine has closed the log.
     pub(crate) description: Option<Description>,
 }
 
@@ -39,12 +39,12 @@ impl ReplicatedFile {
         lock(&self.state).is_closed()
     }
 
-    /// Whether this process deletes the session: its followers leave the file alone.
+    /// Whether this process is deleting the session. Its followers then do not change the file.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
     }
 
-    /// The deletion failed behind the record: the session goes on.
+    /// Notes that the deletion has failed after its record was written, so the session goes on.
     pub(crate) fn stop_closing(&self) {
         self.is_closing.store(false, Ordering::Release);
     }
@@ -56,11 +56,11 @@ impl ReplicatedFile {
         }
     }
 
-    /// Closes the log, then writes the same record to the file, which has all of the log by then. Lines of the file
-    /// that wait are published first. `None` if the log does not have the session.
+    /// Closes the log, then writes the same record to the file. Before that, the waiting lines of the file are
+    /// published, and the file has all lines of the log. `None` if the log does not have the session.
     ///
-    /// A log that cannot be reached fails it, also where lines are queued: the file is about to leave the place from
-    /// which they are published.
+    /// If the log cannot be reached, this fails even if lines can be queued, since the file is about to leave the path
+    /// from which queued lines are published.
     pub(crate) fn close(self: &Arc<Self>, source: &dyn Source) -> Result<Option<Closed>> {
         self.is_closing.store(true, Ordering::Release);
         let closed = self.close_settled(source);
@@ -72,7 +72,7 @@ impl ReplicatedFile {
 
     fn close_settled(self: &Arc<Self>, source: &dyn Source) -> Result<Option<Closed>> {
         let log = match self.source.log() {
-            // It has never been in the log, as far as is known here.
+            // As far as this machine knows, the session has never been in the log.
             Err(error) if error.kind == Kind::LogUnavailable && !is_replica(&self.at) => {
                 return Ok(None);
             }
@@ -96,7 +96,7 @@ impl ReplicatedFile {
                 }
                 made => made?,
             }
-            // Another file may have taken the place of this one.
+            // Another file may have replaced this one.
             if !self.is_settled(&file) {
                 continue;
             }
@@ -109,7 +109,7 @@ impl ReplicatedFile {
                 continue;
             }
             let position = Position(self.published_sequence());
-            // The log is closed: what is left to do is that of this machine.
+            // The log is closed now, so the deletion has succeeded. A failure from here on concerns only this machine.
             if let Err(error) = self.append(&file, &line) {
                 tracing::warn!(%error, "a deleted session lacks the record of its deletion");
             }
@@ -123,7 +123,7 @@ impl ReplicatedFile {
         Err(crate::attempts::conflict(&self.session))
     }
 
-    /// Whether the log has the session, or the file says that it should.
+    /// Whether the log has the session, or the record of the file says that it has.
     fn has_log(&self, log: &dyn LogBackend, file: &File) -> Result<bool> {
         let has_record = self.record_of(file).is_some()
             || crate::replica::ReplicaRecord::load(&self.at)?.is_some();
@@ -136,8 +136,8 @@ impl ReplicatedFile {
         record.map_or(0, |record| record.sequence)
     }
 
-    /// Ends a file whose session is restored, though no log has it, with the record that says so: a log that gets the
-    /// file is open.
+    /// For a restored session that no log has: ends the file with the record of the restoration. If a log gets this
+    /// file later, the log is open.
     pub(crate) fn open_alone(&self, source: &dyn Source) -> Result<()> {
         let Some(file) = self.locked()? else {
             return Ok(());

@@ -6,20 +6,21 @@ use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{self, Identity};
 
-/// How far file and log are equal, as this process knows.
+/// How far file and log are equal, as far as this process knows.
 #[derive(Default)]
 pub(super) struct Equality {
     /// `None` before the first comparison.
     pub(super) record: Option<ReplicaRecord>,
     /// The file that was compared.
     pub(super) file: Option<Identity>,
-    /// The record once the file has the lines that were published last.
+    /// The record that becomes true when the lines that were published last are in the file.
     pub(super) published: Option<ReplicaRecord>,
-    /// Whether an append of this process is on its way to the log or from there to the file.
+    /// Whether an append of this process is on its way to the log, or from the log to the file.
     pub(super) is_appending: bool,
-    /// Whether the log is known to have more.
+    /// Whether the log is known to have more lines than the file.
     pub(super) is_behind: bool,
-    /// When an append last did not wait for a server any more. What it left behind is for the follower.
+    /// The last time at which an append stopped waiting for a server. The follower publishes the lines that the append
+    /// left in the file.
     pub(super) left_behind: Option<Instant>,
     /// Whether the log was found to have lost lines that the file has from it.
     pub(super) has_lost: bool,
@@ -50,7 +51,7 @@ impl Equality {
         self.unsaved += 1;
     }
 
-    /// Begins anew with a file that was compared.
+    /// Begins again with a file that was compared.
     pub(super) fn begin(&mut self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let status = file::status_of(file);
         let status = status.map_err(|error| Error::io("stat the session file", &error))?;

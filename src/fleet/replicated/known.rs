@@ -1,4 +1,4 @@
-//! The lines that a log has, to tell which lines of a file are its own.
+//! The lines that a log has. They show which lines of a file are only in the file.
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -12,18 +12,19 @@ pub(super) struct KnownLines {
     ids: HashSet<String>,
 }
 
-/// A line of a file, seen from a log.
+/// A line of a file, compared with a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileLine {
-    /// The log has it.
+    /// The log has the line.
     Known,
-    /// An entry that the log has not, or a blank line, which every reader skips.
+    /// An entry that the log does not have, or a blank line, which every reader skips.
     Own,
-    /// No entry; or an entry of the log with other bytes, which would take the place of the log's on every machine.
+    /// A line that is not an entry, or an entry of the log with other bytes. If the latter was published, it would
+    /// replace the entry on every machine.
     Foreign,
 }
 
-/// The members of an entry that matter here.
+/// The members of an entry that this module needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryLine {
@@ -66,7 +67,7 @@ pub(super) fn is_entry(line: &[u8]) -> bool {
     is_blank(line) || entry(line).is_some()
 }
 
-/// The id of an entry that clients know; moves of the leaf have none.
+/// The id of an entry that clients can see. Moves of the leaf have no such id.
 pub(super) fn counted_id(line: &[u8]) -> Option<String> {
     let entry = entry(line)?;
     let is_move = entry.custom_type.as_str() == Some(LEAF_RECORD);

@@ -1,4 +1,4 @@
-//! Entries of a file whose session another machine has deleted before they were in the log.
+//! The entries of a file that were not in the log when another machine deleted the session.
 
 use super::ReplicatedFile;
 use super::known::{FileLine, KnownLines, counted_id};
@@ -10,15 +10,15 @@ use treelined_files::os::file;
 
 /// The entries that only a file has.
 pub(crate) struct LostEntries {
-    /// In file order.
+    /// The ids of the entries, in the order of the file.
     pub(crate) ids: Vec<String>,
-    /// The bytes of the file that was read.
+    /// The size of the file when it was read, in bytes.
     size: u64,
 }
 
 impl ReplicatedFile {
-    /// The entries that the file has and the log has not. Their number is noted in the record, which goes to the trash
-    /// with the file.
+    /// Finds the entries that the file has and the log does not have. Writes their number into the record, which goes
+    /// to the trash together with the file.
     pub(crate) fn lost(&self) -> Result<LostEntries> {
         let failed = |error| self.failed("stat", &error);
         let size = self.at.status().map_err(failed)?.size;
@@ -46,8 +46,8 @@ impl ReplicatedFile {
         Ok(LostEntries { ids, size })
     }
 
-    /// The file with its lock, if it is as it was when [`Self::lost`] has read it: nobody appends to it as long as the
-    /// lock is held.
+    /// Locks the file if it has not changed since [`Self::lost`] read it. No program appends to the file while the lock
+    /// is held.
     pub(crate) fn locked_as(&self, lost: &LostEntries) -> Result<Option<File>> {
         let Some(locked) = self.locked()? else {
             return Ok(None);

@@ -1,8 +1,10 @@
-//! A session file and its log, kept equal while sessions are open: the log first, then the file (schema/fleet.md).
+//! A session file and its log. They are kept equal while the session is open: lines go to the log first, then to the
+//! file (schema/fleet.md).
 //!
-//! The file is a copy of the log, byte for byte, and may have more at its end: lines of programs that know no log, and
-//! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
-//! The calls of [`Upstream`] are made with the lock of the file. The others take it if they write.
+//! The file is a copy of the log, byte for byte. It may have more lines at its end: lines of programs that do not know
+//! the log, and lines that wait for the servers. If the log has got other lines meanwhile, the file is made again in
+//! the order of the log. The caller of a method of [`Upstream`] holds the lock of the file. All other methods take the
+//! lock if they write.
 
 mod apart;
 pub mod branch;
@@ -37,16 +39,16 @@ use treelined_files::os::FileAt;
 use treelined_files::os::file::{self, Location};
 use treelined_files::os::handle::HandleAccess;
 
-/// Lines that are not entries are moved to the file with this suffix.
+/// Lines that are not entries are moved to a file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";
-/// The record is saved when it lags behind by so many messages.
+/// The record is saved when it is this many messages behind.
 const SAVED_EVERY: u64 = 256;
 
 /// Connects to the log when it is needed.
 pub trait LogSource: Send + Sync {
     fn log(&self) -> Result<Arc<dyn LogBackend>>;
 
-    /// The log, if it can be used without waiting for a connection.
+    /// The log, if it can be used without a wait for a connection.
     fn ready(&self) -> Option<Arc<dyn LogBackend>> {
         None
     }
@@ -56,7 +58,7 @@ pub trait LogSource: Send + Sync {
         Durability::Replicated
     }
 
-    /// Notes that the log did not answer, so that requests that wait do not each wait for it too.
+    /// Notes that the log did not answer, so that other requests need not wait for it too.
     fn note_silence(&self, error: &Error) {
         let _ = error;
     }
@@ -75,13 +77,13 @@ pub struct ReplicatedFile {
     at: Location,
     /// Whether lines are written to the file while the log cannot be reached.
     queues: bool,
-    /// Locked for a moment at a time: a task of the connection reads it too.
+    /// Locked only for a moment at a time, since a task of the connection reads it too.
     state: Mutex<Equality>,
-    /// Whether this process deletes the session.
+    /// Whether this process is deleting the session.
     is_closing: AtomicBool,
-    /// Notified when an append did not wait for a server.
+    /// Notified when an append has stopped waiting for a server.
     left_behind: Notify,
-    /// How often lines that only the file had were published beside appends.
+    /// How often lines that only the file had were published, apart from appends.
     published: AtomicU64,
 }
 
@@ -97,9 +99,9 @@ struct PublishedOwn {
 /// An incomplete last line of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TornLine {
-    /// Another program may be writing it: nothing is done as long as it is there.
+    /// The line stays, since another program may be writing it. Nothing else is done while the line is there.
     Leave,
-    /// It is closed with a line break, as before any append (session-file.md §3).
+    /// The line gets a line break, as before any append (session-file.md §3).
     Close,
 }
 
@@ -117,8 +119,9 @@ impl ReplicatedFile {
         })
     }
 
-    /// Makes the file again from the log. Entries that only the file has are published first; its other lines go to
-    /// the file with the suffix `.foreign`. Fails if the file is a replica of another log, or this one has lost messages.
+    /// Makes the file again from the log. Before that, entries that only the file has are published, and its other
+    /// lines are moved to the file with the suffix `.foreign`. Fails if the file is a replica of another log, or if the
+    /// log has lost messages.
     pub fn remake(&self) -> Result<()> {
         let Some(_locked) = self.locked()? else {
             return Ok(());
@@ -127,7 +130,7 @@ impl ReplicatedFile {
         let identity = log.identity(&self.session)?;
         if let Some(record) = ReplicaRecord::load(&self.at)? {
             record.check(&identity)?;
-            // Fails if the log ends before that message.
+            // The read fails if the log ends before that message.
             drop(log.read(&self.session, Position(record.sequence))?);
         }
         self.rebuild(&*log, &identity, &Agreement::START).map(drop)
@@ -140,7 +143,7 @@ impl ReplicatedFile {
         record.map_or(Position::START, |record| Position(record.sequence))
     }
 
-    /// Whether an append of this process is on its way to the log or from there to the file.
+    /// Whether an append of this process is on its way to the log, or from the log to the file.
     pub(crate) fn is_appending(&self) -> bool {
         lock(&self.state).is_appending
     }
@@ -151,23 +154,23 @@ impl ReplicatedFile {
         file.is_ok_and(|file| self.is_settled(&file))
     }
 
-    /// Like [`Self::is_equal`], behind an append of this process that is on its way from the log to the file.
+    /// Like [`Self::is_equal`], but waits for an append of this process that is on its way from the log to the file.
     pub(crate) fn is_equal_now(&self) -> Result<bool> {
         let locked = self.locked()?;
         Ok(locked.is_some_and(|file| self.is_settled(&file)))
     }
 
-    /// How often lines that only the file had were published beside appends.
+    /// How often lines that only the file had were published, apart from appends.
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Waits until an append has left lines behind for which it did not wait for a server.
+    /// Waits until an append has left lines in the file, since it stopped waiting for a server.
     pub(crate) async fn left_behind(&self) {
         self.left_behind.notified().await;
     }
 
-    /// Whether the file has lines that are not known to be in the log, by its size.
+    /// Whether the file has lines that are not known to be in the log. The size of the file shows this.
     pub(crate) fn waits(&self) -> bool {
         let Ok(status) = self.at.status() else {
             return false;
@@ -188,7 +191,7 @@ impl ReplicatedFile {
         known.is_none_or(|known| known < status.size)
     }
 
-    /// Appends a part of the log that follows `before` to the file.
+    /// Appends a part of the log to the file. `before` is the position before the part.
     pub(crate) fn take(&self, before: Position, part: &LogPart) -> Result<()> {
         let Some(locked) = self.locked()? else {
             return Ok(());
@@ -214,7 +217,7 @@ impl ReplicatedFile {
         self.settle_alone(TornLine::Leave)
     }
 
-    /// Saves the record, so that the next opening compares less. Syncs it.
+    /// Saves the record and syncs it, so that the next opening compares less.
     pub(crate) fn save(&self) -> Result<()> {
         let (record, file, unsaved) = {
             let state = lock(&self.state);
@@ -229,7 +232,7 @@ impl ReplicatedFile {
         Ok(())
     }
 
-    /// Like [`Self::save`], but saves only if the record lags far behind.
+    /// Like [`Self::save`], but saves only if the record is far behind.
     pub(crate) fn save_sometimes(&self) -> Result<()> {
         let unsaved = lock(&self.state).unsaved;
         match unsaved >= SAVED_EVERY {
@@ -259,7 +262,7 @@ impl ReplicatedFile {
         }
     }
 
-    /// Whether the path leads to this file.
+    /// Whether the path still names this file.
     fn is_named(&self, file: &File) -> bool {
         match (file::status_of(file), self.at.status()) {
             (Ok(ours), Ok(named)) => ours.identity == named.identity,
@@ -269,7 +272,7 @@ impl ReplicatedFile {
 
     fn make_equal(&self, file: &File, torn: TornLine) -> Result<()> {
         match self.compare_and_copy(file, torn) {
-            // It is on its way to the trash, and the caller finds it gone.
+            // The file has gone to the trash meanwhile, and the caller will see that.
             Err(error) if error.kind == Kind::StorageIo && !self.is_named(file) => Ok(()),
             made => made.inspect_err(|error| self.note_failure(error)),
         }
@@ -293,7 +296,7 @@ impl ReplicatedFile {
     }
 
     fn compare_and_copy(&self, file: &File, torn: TornLine) -> Result<()> {
-        // The caller finds the file that has taken its place.
+        // If another file has replaced this one, the caller will see that.
         if !self.is_named(file) {
             return Ok(());
         }
@@ -315,7 +318,7 @@ impl ReplicatedFile {
                 &identity,
                 record.as_ref(),
             )?;
-            // Lines that only the file has wait for the session's return.
+            // Lines that only the file has wait until the session is restored.
             if relation == Relation::FileAhead && identity.is_closed_by(&agreed.last) {
                 return Err(deleted(&self.session));
             }
@@ -323,7 +326,7 @@ impl ReplicatedFile {
             if is_torn && torn == TornLine::Leave {
                 return Ok(());
             }
-            // Without a record, nothing says that the file is a copy of this log.
+            // Without a record, nothing shows that the file is a copy of this log.
             let is_first = record.is_none();
             match relation {
                 Relation::Equal if !is_torn => {
@@ -337,7 +340,7 @@ impl ReplicatedFile {
                 Relation::LogAhead { partial: 0 } if !is_torn => {
                     self.append_parts(file, &*log, &agreed)?;
                 }
-                // Two histories under one id.
+                // These are two different sessions with the same id.
                 Relation::Diverged { partial } if is_first => {
                     return Err(transfer::diverged(&self.session, &agreed, partial));
                 }
@@ -352,7 +355,7 @@ impl ReplicatedFile {
         written.map_err(|error| self.failed("write", &error))
     }
 
-    /// Appends what the log has after `agreed`.
+    /// Appends the lines that the log has after `agreed`.
     fn append_parts(&self, file: &File, log: &dyn LogBackend, agreed: &Agreement) -> Result<()> {
         let mut pending = Vec::new();
         for part in log.read(&self.session, agreed.position)? {
@@ -398,7 +401,7 @@ impl ReplicatedFile {
         Ok(before)
     }
 
-    /// Begins anew with a file that was compared.
+    /// Begins again with a file that was compared.
     fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let mut state = lock(&self.state);
         state.begin(file, record)?;
@@ -407,7 +410,7 @@ impl ReplicatedFile {
         self.check_open()
     }
 
-    /// The record of a file that this process has compared.
+    /// The record of a file, if this process has compared that file.
     fn record_of(&self, file: &File) -> Option<ReplicaRecord> {
         let state = lock(&self.state);
         state.record.clone().filter(|_| state.is_of(file))
@@ -453,8 +456,8 @@ impl ReplicatedFile {
         Err(super::attempts::conflict(&self.session))
     }
 
-    /// Calls `each` for the lines of the file after its first `offset` bytes; an incomplete one that is compared gets its
-    /// line break. Returns the end of the whole lines.
+    /// Calls `each` for the lines of the file after its first `offset` bytes. If the tail is compared, an incomplete
+    /// line gets a line break and counts too. Returns the end of the whole lines.
     fn each_line_after(&self, offset: u64, tail: Tail, each: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let mut end = offset;
         for part in files::parts(&self.at, offset)? {
@@ -488,7 +491,7 @@ impl ReplicatedFile {
         Ok(true)
     }
 
-    /// Keeps lines that are not entries beside the file, synced.
+    /// Moves lines that are not entries to the file beside the session file, and syncs that file.
     fn keep_foreign(&self, lines: &[u8]) -> Result<()> {
         if lines.is_empty() {
             return Ok(());
@@ -520,7 +523,7 @@ impl ReplicatedFile {
         Ok(byte != *b"\n")
     }
 
-    /// The record once the file has a part that follows the record of `state`.
+    /// The record of a file that has got a part after the record of `state`.
     fn record_behind(
         &self,
         identity: &LogIdentity,
@@ -555,7 +558,7 @@ impl ReplicatedFile {
     }
 }
 
-/// Copies the log after `reached` up to `end`.
+/// Copies the log from `reached` to `end`.
 fn copy_log(
     log: &dyn LogBackend,
     session: &str,
@@ -575,7 +578,7 @@ fn copy_log(
     Ok(())
 }
 
-/// Appends lines to a log in as many messages as necessary; `None` if others were faster.
+/// Appends lines to a log in as many messages as necessary. `None` if another program has appended meanwhile.
 fn append_all(
     log: &dyn LogBackend,
     session: &str,

@@ -1,4 +1,4 @@
-//! Publishes of a session, around the writes to its file.
+//! Publishes the lines of a session, before and after the writes to its file.
 
 use super::{ReplicatedFile, TornLine};
 use crate::backend::{AppendOutcome, LogBackend, Position};
@@ -12,7 +12,7 @@ use treelined_files::lock::lock;
 use treelined_files::log::upstream::{PublishOutcome, Publishing, Upstream};
 use treelined_files::os::file;
 
-/// For so long the lines that an append left behind are for the follower alone, unless it has published them.
+/// How long the follower alone publishes the lines that an append has left in the file, unless it is done earlier.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 impl Upstream for ReplicatedFile {
@@ -78,12 +78,12 @@ impl Upstream for ReplicatedFile {
             state.file = Some(status.identity);
             state.advance(record);
             drop(state);
-            // Later records are saved by the follower: a sync would delay this thread.
+            // The follower saves later records, since a sync would delay this thread.
             if is_first && let Err(error) = self.save() {
                 tracing::warn!(%error, "the next opening of a session compares more");
             }
         } else {
-            // The next commit compares.
+            // The next commit compares file and log.
             state.is_behind = true;
         }
     }
@@ -98,8 +98,8 @@ impl Upstream for ReplicatedFile {
 }
 
 impl ReplicatedFile {
-    /// Work of an append that does not wait for servers beyond a moment. Until the follower has published what an earlier
-    /// one left behind, it waits for none.
+    /// Runs the work of an append that waits for servers only for a moment. If an earlier append has left lines in the
+    /// file, this fails at once until the follower has published them.
     fn in_time<T>(&self, until: Option<Instant>, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if until.is_none() {
             return work();
@@ -117,14 +117,14 @@ impl ReplicatedFile {
         }
     }
 
-    /// Leaves lines to the follower. Returns the error of the append.
+    /// Leaves the lines of an append to the follower. Returns the error of the append.
     fn leave_behind(&self) -> Error {
         lock(&self.state).left_behind = Some(Instant::now());
         self.left_behind.notify_one();
         patience::over()
     }
 
-    /// Begins an append. Returns the end of the log, as far as it is known here.
+    /// Begins an append. Returns the end of the log, as far as this machine knows it.
     fn begin_append(&self, log: &dyn LogBackend, lines: &[u8]) -> Result<Position> {
         self.check_open()?;
         let most = log.max_line();
@@ -135,7 +135,7 @@ impl ReplicatedFile {
             );
             return Err(Error::new(Kind::PayloadTooLarge, why));
         }
-        // The lock of the file admits one caller. The state's own lock is not held while a server is waited for.
+        // The lock of the file lets in only one caller. The lock of the state is not held while a server is awaited.
         lock(&self.state).is_appending = true;
         Ok(self.position())
     }
@@ -160,7 +160,7 @@ impl ReplicatedFile {
                 Ok(PublishOutcome::Conflict)
             }
             Err(error) => {
-                // The log may have the lines.
+                // The log may have the lines, although the append failed.
                 state.is_appending = false;
                 state.is_behind = true;
                 drop(state);

@@ -1,4 +1,5 @@
-//! A bucket of keys and values: a stream with the subjects `$KV.<bucket>.<key>` and the last message of each.
+//! A bucket of keys and values. It is a stream with the subjects `$KV.<bucket>.<key>`, and keeps the last message of
+//! each.
 
 use super::super::connection::{ANSWER, ApiError, Connection, NoAnswer, answer_of, unavailable};
 use super::super::limits::StreamInfo;
@@ -16,30 +17,31 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 
-/// How long one write waits.
+/// How long one write waits for its answer.
 const WRITE: Duration = Duration::from_secs(3);
-/// How long the opening of a read, and each of its messages, may take.
+/// How long it may take to begin a read, and then to get each message.
 const NEXT: Duration = Duration::from_secs(5);
-/// The window in which a repeated message is recognized, at most the age of a bucket.
+/// The time within which the servers recognize a repeated message. It cannot be longer than the maximal age of the
+/// values.
 const WINDOW: Duration = Duration::from_secs(60);
 const OPERATION: &str = "KV-Operation";
 
-/// A bucket of a log.
+/// A bucket that belongs to a log.
 #[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) connection: Connection,
-    /// Its name, as the tools of NATS show it.
+    /// The name of the bucket, as the tools of NATS show it.
     pub(super) name: String,
 }
 
 /// The settings of a new bucket.
 pub(super) struct BucketSettings {
     pub(super) replicas: u64,
-    /// Values that are older are dropped by the servers.
+    /// The age at which the servers drop a value; `None` for never.
     pub(super) max_age: Option<Duration>,
     /// The most bytes of a value.
     pub(super) max_bytes: usize,
-    /// Whether values outlive the servers.
+    /// Whether values survive the end of all servers.
     pub(super) is_kept: bool,
 }
 
@@ -56,7 +58,7 @@ struct StoredMessage {
 #[derive(Deserialize)]
 struct MessageText {
     seq: u64,
-    /// Base64.
+    /// The value, in base64.
     #[serde(default)]
     data: String,
 }
@@ -70,7 +72,7 @@ impl Bucket {
         format!("$KV.{}.{key}", self.name)
     }
 
-    /// Makes the bucket if it does not exist. Returns whether it was made.
+    /// Makes the bucket if it does not exist. Returns whether the bucket was made.
     pub(super) async fn ensure(&self, settings: &BucketSettings) -> Result<bool> {
         match self.info().await {
             Ok(_) => return Ok(false),
@@ -89,7 +91,7 @@ impl Bucket {
             "max_bytes": -1,
             "max_age": age.map_or(0, nanos),
             "max_msgs_per_subject": 1,
-            // Headers count too.
+            // The headers count too.
             "max_msg_size": settings.max_bytes + 1024,
             "num_replicas": settings.replicas,
             "duplicate_window": nanos(age.map_or(WINDOW, |age| age.min(WINDOW))),
@@ -102,19 +104,19 @@ impl Bucket {
         made.map(|_| true).map_err(|error| self.refused(&error))
     }
 
-    /// The bucket's stream. Fails with `logMisconfigured` if there is none.
+    /// The stream of the bucket. Fails with `logMisconfigured` if there is none.
     pub(super) async fn info(&self) -> Result<StreamInfo> {
         let info = self.api::<StreamInfo>("INFO", &Value::Null).await?;
         info.map_err(|error| self.refused(&error))
     }
 
-    /// The value of a key; `None` if it has never been set or was removed long ago.
+    /// The value of a key. `None` if the key was never set, or was removed long ago.
     pub(super) async fn get(&self, key: &str) -> Result<Option<BucketValue>> {
         let query = json!({ "last_by_subj": self.subject(key) });
         match self.api::<StoredMessage>("MSG.GET", &query).await? {
             Ok(StoredMessage { message }) => Ok(Some(BucketValue {
                 key: key.to_owned(),
-                // Text that is not base64 is a damaged value.
+                // Text that is not base64 becomes a value that is damaged.
                 value: STANDARD
                     .decode(&message.data)
                     .unwrap_or_else(|_| b"?".to_vec()),
@@ -125,8 +127,8 @@ impl Bucket {
         }
     }
 
-    /// Sets a value if the key is at the revision `expected` (0: never set). Returns the new revision; `None` if the
-    /// key is at another one.
+    /// Sets a value if the key is at the revision `expected`; 0 means that it was never set. Returns the new revision,
+    /// or `None` if the key is at another revision.
     pub(super) async fn put(
         &self,
         key: &str,
@@ -161,7 +163,7 @@ impl Bucket {
             Err(NoAnswer::Failed(error)) => return Err(error),
             Err(NoAnswer::TimedOut | NoAnswer::Lost(_)) => "the servers acknowledge nothing",
             Err(NoAnswer::NoResponders) => {
-                // A bucket that does not exist leaves its subjects without an answer.
+                // If the bucket does not exist, no server answers for its subjects.
                 self.info().await?;
                 "its servers are not ready"
             }
@@ -169,8 +171,8 @@ impl Bucket {
         Err(unavailable(format!("the bucket {:?}: {why}", self.name)))
     }
 
-    /// The values that were set after the revision `from`, each key at its last revision, in the order of revisions.
-    /// Values that the servers drop meanwhile may be missing.
+    /// The values that were set after the revision `from`: each key with its last revision, in the order of revisions.
+    /// Values that the servers drop during the read may be missing.
     pub(super) async fn read(&self, from: u64, each: &mut impl FnMut(BucketValue)) -> Result<()> {
         let late = || {
             let why = format!("the bucket {:?} cannot be read at this time", self.name);
@@ -181,7 +183,7 @@ impl Bucket {
             return Err(late());
         };
         let ended = self.take_all(&mut messages, &mut left, each).await;
-        // Without it the servers keep the consumer for half a minute.
+        // Without this message the servers keep the consumer for half a minute.
         let delete = format!("$JS.API.CONSUMER.DELETE.{}.{name}", self.stream());
         let _kept = self
             .connection
@@ -191,7 +193,7 @@ impl Bucket {
         ended.ok_or_else(late)
     }
 
-    /// Takes messages until none is left; `None` if one is late or damaged.
+    /// Takes messages until none is left. `None` if a message is late or damaged.
     async fn take_all(
         &self,
         messages: &mut Ordered,
@@ -215,7 +217,7 @@ impl Bucket {
         Some(())
     }
 
-    /// The messages after a revision, with the name of their consumer, and their number.
+    /// The messages after a revision: the name of their consumer, the consumer, and their number.
     async fn messages(&self, from: u64) -> Option<(String, Ordered, u64)> {
         let context = jetstream::new(self.connection.client.clone());
         let stream = context.get_stream_no_info(self.stream()).await.ok()?;

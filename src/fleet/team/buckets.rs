@@ -1,4 +1,4 @@
-//! The two buckets of a stream: the rows of its sessions, and the sessions that daemons have open.
+//! The two buckets of a stream: one has the rows of sessions, the other has the sessions that daemons have open.
 
 use super::bucket::{Bucket, BucketSettings};
 use super::cache::{BucketValue, TeamCache};
@@ -18,11 +18,11 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::{TeamList, TeamRow};
 use treelined_files::lock::lock;
 
-/// The age at which the servers drop the row of a daemon that does not renew it.
+/// The age at which the servers drop the row of a daemon, if the daemon does not renew it.
 const MAX_AGE: Duration = Duration::from_secs(60);
-/// The most sessions whose last revision is remembered, which saves a request for each row.
+/// The most sessions whose last revision is remembered. A remembered revision saves a request when the row is written.
 const MOST_REVISIONS: usize = 4096;
-/// How often a row is compared and set.
+/// How many times the write of a row compares and sets before it fails.
 const TRIES: usize = 16;
 
 pub(crate) struct TeamBuckets {
@@ -30,25 +30,25 @@ pub(crate) struct TeamBuckets {
     presence: Bucket,
     connection: Connection,
     settings: NatsSettings,
-    /// When the stream was created.
+    /// The time at which the stream was created.
     created: String,
     /// The name of this machine.
     host: String,
-    /// The key of this daemon's row of presence. Letters, digits, `-` and `_`.
+    /// The key of this daemon's row of presence. It has letters, digits, `-` and `_`.
     daemon: String,
-    /// The revision of the last write of a row, by its key.
+    /// The revision of this daemon's last write of each row, by the key of the row.
     revisions: Mutex<HashMap<String, u64>>,
     reader: tokio::sync::Mutex<TeamReader>,
 }
 
-/// The rows as they were read last, and how far.
+/// The rows as they were last read, and the revisions up to which they were read.
 struct TeamReader {
     cache: TeamCache,
-    /// When the bucket of rows was created.
+    /// The time at which the bucket of rows was created.
     bucket_created: String,
-    /// The last revision of the rows.
+    /// The last revision of the rows that was read.
     revision: u64,
-    /// The last revision of the presences, and their number.
+    /// The last revision of the presences that was read, and their number.
     presences: (u64, u64),
 }
 
@@ -110,11 +110,11 @@ impl TeamBuckets {
         Ok(())
     }
 
-    /// Reads what is new. Returns whether anything was.
+    /// Reads what has changed. Returns whether anything has changed.
     async fn refresh(&self, reader: &mut TeamReader) -> Result<bool> {
         let mut is_new = self.refresh_rows(reader).await?;
         is_new |= self.refresh_presences(reader).await?;
-        // After the rows, so that the stream has the messages that they describe.
+        // This is read after the rows, so that the stream has the messages that the rows describe.
         let info = stream::info(&self.connection, &self.settings, ANSWER).await?;
         reader.cache.take_last(info.state.last_seq);
         let subjects = info.state.num_subjects;
@@ -143,7 +143,7 @@ impl TeamBuckets {
         Ok(true)
     }
 
-    /// Reads the rows of the other daemons.
+    /// Reads the rows of presence of the other daemons.
     async fn refresh_presences(&self, reader: &mut TeamReader) -> Result<bool> {
         let state = self.presence.info().await?.state;
         let now = (state.last_seq, state.messages);
@@ -207,8 +207,8 @@ impl TeamIndex for TeamBuckets {
     }
 }
 
-/// Writes a row unless the bucket has one that is as new. `known` is the revision of an older one of the same writer.
-/// Returns the revision of the row; `None` if it was not written.
+/// Writes a row, unless the bucket has a row that is as new. `known` is the revision of an older row of the same
+/// writer. Returns the revision of the row; `None` if it was not written.
 async fn write_row(
     bucket: &Bucket,
     key: &str,

@@ -1,4 +1,4 @@
-//! The rows and the open sessions of a team, as far as they are known here.
+//! The rows and the open sessions of a team, as far as this process has read them.
 
 use super::presence;
 use super::row::StoredRow;
@@ -7,10 +7,10 @@ use treelined_core::budget::TEAM_BYTES;
 use treelined_core::error::Kind;
 use treelined_core::team::{OpenElsewhere, TeamList, TeamSession};
 
-/// Bytes of a row in memory besides its texts.
+/// The bytes of a row in memory, apart from its texts.
 const ROW_BYTES: usize = 400;
 
-/// A value of a bucket at one revision; empty if it was removed.
+/// The value of a key in a bucket at one revision. Empty if the value was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BucketValue {
     pub(crate) key: String,
@@ -18,20 +18,20 @@ pub(crate) struct BucketValue {
     pub(crate) revision: u64,
 }
 
-/// The known rows of one stream. The lists of it grow with the team, up to [`TEAM_BYTES`].
+/// The known rows of one stream. They grow with the team, up to [`TEAM_BYTES`].
 pub(crate) struct TeamCache {
     stream: String,
-    /// When the stream was created.
+    /// The time at which the stream was created.
     created: String,
-    /// By key; `None` for a row that is damaged.
+    /// The rows by their keys, with their revisions; `None` for a damaged row.
     rows: HashMap<String, (u64, Option<StoredRow>)>,
     bytes: usize,
-    /// The last message of the stream when its sessions were read.
+    /// The last message of the stream at the time when its sessions were read.
     last: u64,
-    /// The ids of all sessions when they were read last, and the number of subjects at that time.
+    /// The ids of all sessions when they were last read. `subjects` is the number of subjects at that time.
     ids: Vec<String>,
     subjects: u64,
-    /// Whether rows, or ids beyond a number, were left out.
+    /// Whether some rows or ids were left out for lack of room.
     is_cut: bool,
     open: Vec<(String, OpenElsewhere)>,
     damaged_presences: usize,
@@ -53,7 +53,7 @@ impl TeamCache {
         }
     }
 
-    /// Takes a value of the rows' bucket.
+    /// Takes a value of the bucket of rows.
     pub(crate) fn take_row(&mut self, value: BucketValue) {
         let BucketValue {
             key,
@@ -93,12 +93,12 @@ impl TeamCache {
         }
     }
 
-    /// Whether the ids must be read again to know all sessions of a stream with so many subjects.
+    /// Whether the ids must be read again, since the stream now has this many subjects.
     pub(crate) fn lacks_ids(&self, subjects: u64) -> bool {
         self.subjects != subjects
     }
 
-    /// Takes the ids of all sessions of a stream with so many subjects.
+    /// Takes the ids of all sessions of a stream with this many subjects.
     pub(crate) fn take_ids(&mut self, mut ids: Vec<String>, subjects: u64) {
         let bytes = |id: &String| id.len() + size_of::<String>();
         let mut left = TEAM_BYTES;
@@ -115,7 +115,7 @@ impl TeamCache {
         self.subjects = subjects;
     }
 
-    /// Notes that the list lacks sessions for which there was no room.
+    /// Notes that some sessions are not in the list, since there was no room for them.
     pub(crate) fn note_cut(&mut self) {
         self.is_cut = true;
     }
@@ -124,7 +124,7 @@ impl TeamCache {
         self.last = last;
     }
 
-    /// Takes the rows of all daemons but this one.
+    /// Takes the rows of open sessions of all other daemons.
     pub(crate) fn take_presences<'t>(&mut self, rows: impl Iterator<Item = &'t [u8]>) {
         self.open.clear();
         self.damaged_presences = 0;
@@ -251,13 +251,13 @@ mod tests {
             assert_eq!(ids(&list), ["a"]);
             assert!(list.sessions[0].row.is_none());
             assert_eq!(list.incomplete.unwrap().0, Kind::LogForeign);
-            // Its machine writes it again.
+            // The machine of the session writes the row again.
             cache.take_row(row("a", 50));
             assert!(cache.list().incomplete.is_none());
         }
     }
 
-    /// A stream that is made anew counts from 1; the rows of the old one have greater sequences.
+    /// A stream that is deleted and made again counts from 1, so the rows of the old stream have greater sequences.
     #[test]
     fn rows_of_a_stream_that_was_made_before_are_ignored() {
         let mut cache = cache();

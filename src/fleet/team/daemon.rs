@@ -1,4 +1,4 @@
-//! The team of a daemon, and the same for a command that ends at once.
+//! The team of a daemon, and the simpler form for a command that ends at once.
 
 use super::upkeep::{OpenHere, PendingRows};
 use crate::engine::{Engine, TeamIndex};
@@ -15,20 +15,20 @@ use treelined_files::os::process;
 
 /// How long a list waits for the servers.
 const WAIT: Duration = Duration::from_secs(2);
-/// A list that is younger is given again.
+/// A list that is younger than this is returned again.
 const FRESH: Duration = Duration::from_secs(1);
-/// The time after a failure in which the servers are not asked again.
+/// How long the servers are not asked again after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// A daemon's part in the team: it describes the sessions that it writes to, says which ones it has open, and lists
-/// those of all.
+/// A daemon's part in the team: it describes the sessions that the daemon writes to, reports which sessions it has
+/// open, and lists the sessions of all machines.
 ///
-/// No call blocks, but [`TeamView::list`] and [`Self::end`] for 2 s at most; all may be called from any thread, before
-/// there is a connection too.
+/// No call blocks except [`TeamView::list`] and [`Self::end`], which block for 2 s at most. All calls are possible from
+/// any thread, and before there is a connection.
 pub struct Team {
     shared: Arc<SharedTeam>,
     host: String,
-    /// The key of this daemon's row of open sessions.
+    /// The key of the row with this daemon's open sessions.
     daemon: String,
     tasks: Mutex<Vec<AbortHandle>>,
 }
@@ -42,21 +42,21 @@ struct SharedTeam {
     listed: Condvar,
 }
 
-/// The list, and the runtime of its connection. They work as long as the log exists.
+/// The list, and the runtime of its connection. They work until the log is dropped.
 struct TeamServers {
     index: Box<dyn TeamIndex>,
     runtime: Handle,
 }
 
-/// The last list, and the state of the next one.
+/// The last list, and the state of the read of the next one.
 #[derive(Default)]
 struct Listing {
     list: Arc<TeamList>,
-    /// When it was made, or could not be made.
+    /// The time at which the list was read, or at which the read failed.
     at: Option<Instant>,
-    /// Whether it is read, or will be once there is a connection.
+    /// Whether the list is being read, or will be when there is a connection.
     is_running: bool,
-    /// Whether the servers failed or were late.
+    /// Whether the servers have failed or were late.
     has_failed: bool,
 }
 
@@ -69,7 +69,7 @@ impl Listing {
         !self.is_running && self.at.is_some_and(|at| at.elapsed() < time)
     }
 
-    /// Keeps the list as it was, as an incomplete one.
+    /// Keeps the sessions of the last list, and marks the list as incomplete.
     fn fail(&mut self, kind: Kind, why: String) {
         let mut list = TeamList::clone(&self.list);
         list.incomplete = Some((kind, why));
@@ -79,7 +79,7 @@ impl Listing {
 }
 
 impl Team {
-    /// A daemon's part in the team of this stream, before there is a connection.
+    /// A daemon's part in the team with this stream. There is no connection yet.
     pub fn new(stream: &str) -> Self {
         let shared = SharedTeam::default();
         lock(&shared.listing).list = Arc::new(TeamList::new(stream.to_owned(), Vec::new()));
@@ -91,8 +91,8 @@ impl Team {
         }
     }
 
-    /// Begins the upkeep of the list on the connection of the log; what is missing is made if the servers permit it.
-    /// Further calls do nothing.
+    /// Begins to maintain the list over the connection of the log. Makes missing parts of the list if the servers
+    /// permit it. Further calls do nothing.
     pub fn connect(&self, log: &dyn Engine) {
         let runtime = log.runtime();
         let servers = TeamServers {
@@ -121,7 +121,7 @@ impl Team {
         }
     }
 
-    /// Begins to read the list, if there is a connection.
+    /// Begins to read the list if there is a connection.
     fn read(&self) {
         if let Some(servers) = self.shared.servers.get() {
             let shared = Arc::clone(&self.shared);
@@ -129,29 +129,29 @@ impl Team {
         }
     }
 
-    /// The name of this machine, for the rows that [`Self::note`] takes.
+    /// The name of this machine, for rows that are given to [`Self::note`].
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Describes a session after a commit. Rows are written in the background, at most one per session and second,
-    /// and a row never replaces one with a greater sequence.
+    /// Describes a session after a commit. Rows are written in the background, at most one for each session and second.
+    /// A row never replaces a row with a greater sequence.
     pub fn note(&self, row: TeamRow) {
         self.shared.pending.note(row);
     }
 
-    /// Says that this daemon has a session open.
+    /// Reports that this daemon has opened a session.
     pub fn opened(&self, session: &str) {
         self.shared.open.opened(session, SystemSource.now_ms());
     }
 
-    /// Says that this daemon has closed a session.
+    /// Reports that this daemon has closed a session.
     pub fn closed(&self, session: &str) {
         self.shared.open.closed(session);
     }
 
-    /// Writes the rows that wait, and removes this daemon from the open sessions of others' lists. Waits 2 s at most;
-    /// without it the servers forget the daemon after 60 s.
+    /// Writes the waiting rows, and removes this daemon's open sessions from the lists of other machines. Waits 2 s at
+    /// most. Without this call, the servers forget the daemon after 60 s.
     pub fn end(&self) {
         lock(&self.tasks).iter().for_each(AbortHandle::abort);
         let Some(servers) = self.shared.servers.get() else {
@@ -188,7 +188,7 @@ impl TeamView for Team {
         if !std::mem::replace(&mut listing.is_running, true) {
             self.read();
         }
-        // Servers that were late are not waited for until they answer again.
+        // If the servers were late, a list does not wait for them again before they answer.
         let wait = match listing.has_failed {
             true => Duration::ZERO,
             false => WAIT,
@@ -217,7 +217,8 @@ impl SharedTeam {
         let mut listing = lock(&self.listing);
         match read {
             Ok(list) => {
-                // Without a new one, the list may have been given as incomplete meanwhile: the next one is whole.
+                // There may be no new list. The last one may have been marked as incomplete meanwhile, so the next call
+                // reads all of it.
                 if let Some(list) = list {
                     listing.list = Arc::new(list);
                     listing.has_failed = false;
@@ -232,7 +233,7 @@ impl SharedTeam {
     }
 }
 
-/// The team's list for a command: each call waits for the servers, with the deadlines of the log.
+/// The team's list for a command. Each call waits for the servers, until the deadlines of the log.
 pub struct TeamRows {
     index: Box<dyn TeamIndex>,
     host: String,
@@ -249,7 +250,7 @@ impl TeamRows {
         }
     }
 
-    /// Makes what is missing. Returns the names of what was made.
+    /// Makes missing parts of the list. Returns the names of the parts that were made.
     pub fn create(&self) -> Result<Vec<String>> {
         self.runtime.block_on(self.index.ensure())
     }
@@ -259,12 +260,12 @@ impl TeamRows {
         &self.host
     }
 
-    /// Writes a row, unless there is one with the same or a greater sequence.
+    /// Writes a row, unless the list has a row with the same or a greater sequence.
     pub fn write(&self, row: TeamRow) -> Result<()> {
         self.runtime.block_on(self.index.write_row(row))
     }
 
-    /// The sessions of the log, with all daemons that have them open.
+    /// The sessions of the team, with all daemons that have them open.
     pub fn list(&self) -> Result<TeamList> {
         let list = self.runtime.block_on(self.index.list(true))?;
         list.ok_or_else(|| Error::new(Kind::LogUnavailable, "the servers gave no list"))

@@ -1,11 +1,12 @@
-//! The team's view of its sessions: a description of each session, and the daemons that have it open. It is a
-//! convenience: no append waits for it or fails with it, and only the log says which sessions there are.
+//! The team's view of its sessions: a description of each session, and the daemons that have it open. The view is a
+//! convenience. No append waits for it or fails with it, and only the log decides which sessions exist.
 //!
-//! An engine keeps it (fleet.md, "The team's list"), NATS in two buckets of keys and values beside the stream:
-//! [`bucket`] is one of them, [`buckets`] both. [`row`] describes a session, [`presence`] names the sessions that one
-//! daemon has open. [`cache`] has what was read of them, and [`upkeep`] writes in the background.
+//! An engine keeps the view (fleet.md, "The team's list"). NATS keeps it in two buckets of keys and values beside the
+//! stream: [`bucket`] is one bucket, and [`buckets`] has both. [`row`] describes a session, and [`presence`] names the
+//! sessions that one daemon has open. [`cache`] has the rows that were read, and [`upkeep`] writes rows in the
+//! background.
 //!
-//! A daemon uses [`Team`], a command [`TeamRows`].
+//! A daemon uses [`Team`], and a command uses [`TeamRows`].
 
 #[cfg(feature = "nats")]
 mod bucket;

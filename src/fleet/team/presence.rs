@@ -1,11 +1,11 @@
-//! The row of a daemon in the bucket of presence: the sessions that it has open.
+//! The row of a daemon in the bucket of presence: the sessions that the daemon has open.
 
 use super::row::host;
 use serde::{Deserialize, Serialize};
 use treelined_core::team::OpenElsewhere;
 use treelined_core::timestamp;
 
-/// The most bytes of a row. One of 1,000 sessions has about 90 kB.
+/// The most bytes of a row. A row with 1,000 sessions has about 90 kB.
 pub(super) const MAX_PRESENCE_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +23,8 @@ struct OpenText {
     since: String,
 }
 
-/// The row of a daemon with these sessions and the times of their opening. Of more sessions than fit, those that were
-/// opened last are in it.
+/// The row of a daemon with these sessions, and the times at which they were opened. If not all sessions fit, the row
+/// has those that were opened last.
 pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i64)>) -> Vec<u8> {
     sessions.sort_unstable_by(|(a, at), (b, bt)| bt.cmp(at).then_with(|| a.cmp(b)));
     let mut left = MAX_PRESENCE_BYTES - 1024;
@@ -38,7 +38,7 @@ pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i
             session_id,
             since: timestamp::format(since),
         };
-        // With the comma.
+        // The comma counts too.
         let bytes = serde_json::to_vec(&open).map_or(left, |made| made.len() + 1);
         let Some(rest) = left.checked_sub(bytes) else {
             break;
@@ -52,7 +52,7 @@ pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i
     })
 }
 
-/// The sessions that a daemon has open, by id; `None` if the row is damaged.
+/// The sessions in the row of a daemon, with their ids. `None` if the row is damaged.
 pub(crate) fn decode(text: &[u8]) -> Option<Vec<(String, OpenElsewhere)>> {
     if text.len() > MAX_PRESENCE_BYTES {
         return None;

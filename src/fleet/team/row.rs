@@ -1,4 +1,4 @@
-//! A row of the list of sessions as its bucket keeps it: JSON under the key of the session's subject.
+//! A row of the team's list as its bucket keeps it: JSON, under the key of the session's subject.
 
 use super::super::subject;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use treelined_core::timestamp;
 
 /// The most bytes of a row.
 pub(super) const MAX_ROW_BYTES: usize = 4096;
-/// The most characters of a name, and of a host's.
+/// The most characters of the name of a session, and of the name of a host.
 const MAX_NAME: usize = 200;
 const MAX_HOST: usize = 64;
 /// The most characters of a directory.
@@ -26,23 +26,24 @@ struct RowText {
     modified: String,
     entries: u64,
     host: String,
-    /// The creation of the stream whose message `sequence` is.
+    /// The time at which the stream was created that has the message `sequence`.
     stream_created: String,
     sequence: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     trashed: bool,
 }
 
-/// A row of one stream.
+/// A row that belongs to one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredRow {
     pub(crate) row: TeamRow,
-    /// When the stream was created, as its servers say it. A stream that was made anew counts from 1 again.
+    /// The time at which the stream was created, as the servers write it. A stream that is deleted and made again
+    /// counts from 1 again.
     pub(crate) stream_created: String,
 }
 
 impl StoredRow {
-    /// Reads a row; `None` if it is damaged, or of another session than its key says.
+    /// Reads a row. `None` if it is damaged, or if it describes another session than its key.
     pub(crate) fn decode(key: &str, text: &[u8]) -> Option<Self> {
         if text.len() > MAX_ROW_BYTES {
             return None;
@@ -72,7 +73,7 @@ impl StoredRow {
         })
     }
 
-    /// The row as text of at most [`MAX_ROW_BYTES`] bytes: long texts of it are cut.
+    /// The row as text of at most [`MAX_ROW_BYTES`] bytes. Long texts in it are cut.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let row = &self.row;
         let mut most = MAX_CWD;
@@ -103,15 +104,15 @@ impl StoredRow {
         }
     }
 
-    /// Whether this row replaces a stored one. Each pair of rows has one answer, so that the order in which machines
-    /// write does not matter. A damaged row counts as none.
+    /// Whether this row replaces a stored row. For each two rows the answer is fixed, so that it does not matter in
+    /// which order machines write. A damaged row counts as none.
     pub(crate) fn replaces(&self, stored: Option<&Self>) -> bool {
         stored.is_none_or(|stored| self.order(stored) == Ordering::Greater)
     }
 
     fn order(&self, other: &Self) -> Ordering {
         fn place(of: &StoredRow) -> (&str, u64) {
-            // Without the `Z`, fractions of a second compare as texts.
+            // Without the `Z`, times with fractions of a second sort correctly as texts.
             let created = of.stream_created.trim_end_matches('Z');
             (created, of.row.sequence)
         }
@@ -119,7 +120,7 @@ impl StoredRow {
     }
 }
 
-/// The name of a machine on one line, cut.
+/// The name of a machine on one line, cut if it is too long.
 pub(crate) fn host(text: &str) -> String {
     cut(&name::normalized(text), MAX_HOST)
 }
@@ -191,7 +192,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Machines write in any order and any number of times: the newest row of the newest stream stays.
+        /// Machines write in any order and any number of times. The newest row of the newest stream must stay.
         #[test]
         fn the_order_of_writes_does_not_matter(
             written in prop::collection::vec((1_u64..20, 0..3_usize), 1..30),

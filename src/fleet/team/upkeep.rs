@@ -1,4 +1,4 @@
-//! The two tasks of a daemon that keep the team's list: one writes the rows of changed sessions, the other says
+//! The two tasks of a daemon that maintain the team's list: one writes the rows of changed sessions, the other reports
 //! which sessions are open.
 
 use crate::engine::TeamIndex;
@@ -13,15 +13,16 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
 use treelined_files::lock::lock;
 
-/// A row is written at most once in this time.
+/// The rows are written at most once in this time.
 const ROUND: Duration = Duration::from_secs(1);
-/// The time between two writes of the daemon's row while nothing changes, a third of the age at which it is forgotten.
+/// The time between two writes of the daemon's row while nothing changes. It is a third of the age at which the servers
+/// forget the row.
 const RENEWAL: Duration = Duration::from_secs(20);
 /// The pause after a failed write.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// Rows that are written at the same time.
+/// The number of rows that are written at the same time.
 const AT_ONCE: usize = 16;
-/// The most rows that wait. Rows of further sessions are written with their next change.
+/// The most rows that wait. If there are more, a row is written with the next change of its session.
 const MOST_PENDING: usize = 10_000;
 
 /// The rows that wait to be written.
@@ -34,10 +35,10 @@ pub(super) struct PendingRows {
 /// The sessions that the daemon has open.
 #[derive(Default)]
 pub(super) struct OpenHere {
-    /// The times of their opening in Unix milliseconds, by id.
+    /// The times at which the sessions were opened, in Unix milliseconds, by id.
     sessions: Mutex<HashMap<String, i64>>,
     changed: Notify,
-    /// Whether the servers may have the daemon's row.
+    /// Whether the servers may have a row of the daemon.
     is_listed: AtomicBool,
 }
 
@@ -52,7 +53,7 @@ impl PendingRows {
         self.noted.notify_one();
     }
 
-    /// Writes rows for ever.
+    /// Writes rows forever.
     pub(super) async fn write_on(&self, index: &dyn TeamIndex) {
         loop {
             self.noted.notified().await;
@@ -70,7 +71,7 @@ impl PendingRows {
         }
     }
 
-    /// Writes all rows that wait. After a failure those that were not written wait on.
+    /// Writes all waiting rows. If a write fails, its row waits again.
     pub(super) async fn write_all(&self, index: &dyn TeamIndex) -> Result<()> {
         let rows = std::mem::take(&mut *lock(&self.rows));
         let written = stream::iter(rows.into_values()).map(|row| async move {
@@ -108,7 +109,7 @@ impl OpenHere {
         }
     }
 
-    /// Renews the daemon's row for ever while a session is open, and removes it when none is.
+    /// Renews the daemon's row forever while a session is open. Removes the row when no session is open.
     pub(super) async fn renew_on(&self, index: &dyn TeamIndex) {
         loop {
             let begun = Instant::now();
@@ -120,7 +121,7 @@ impl OpenHere {
                     AFTER_FAILURE
                 }
             };
-            // A bound to the writes of a client that opens and closes sessions all the time.
+            // This limits the number of writes if a client opens and closes sessions all the time.
             sleep_until(begun + ROUND).await;
             let rest = (begun + pause).saturating_duration_since(Instant::now());
             let _changed = timeout(rest, self.changed.notified()).await;
@@ -132,12 +133,12 @@ impl OpenHere {
         if sessions.is_empty() {
             return self.remove(index).await;
         }
-        // Before the write, which may arrive without an answer.
+        // The flag is set before the write, since the write may arrive without an answer.
         self.is_listed.store(true, Ordering::Relaxed);
         index.say_open(sessions.into_iter().collect()).await
     }
 
-    /// Removes the daemon's row if there may be one.
+    /// Removes the daemon's row if the servers may have it.
     pub(super) async fn remove(&self, index: &dyn TeamIndex) -> Result<()> {
         if self.is_listed.load(Ordering::Relaxed) {
             index.say_closed().await?;
@@ -147,7 +148,7 @@ impl OpenHere {
     }
 }
 
-/// Makes the list if that is what a write failed for.
+/// Makes the list if the write failed because the list is missing.
 async fn make_missing(index: &dyn TeamIndex, error: &Error) {
     if error.kind == Kind::LogMisconfigured
         && let Err(error) = index.ensure().await

@@ -1,11 +1,11 @@
-//! Appends to a file while it is made equal to its log.
+//! Appends to a file while the file is made equal to its log.
 
 use super::*;
 use crate::patience;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// The lock of the file was held while servers were waited for, and appends waited for it.
+/// The lock of the file was once held while servers were awaited, and appends waited for it.
 #[test]
 fn a_file_takes_appends_while_its_lines_are_published() {
     let setup = Setup::of(&[line(1)]);
@@ -31,7 +31,7 @@ fn a_file_that_is_made_again_keeps_what_was_appended_meanwhile() {
     assert!(replica.is_equal());
 }
 
-/// An incomplete line is of a writer who is in the middle of it: it is not a line of the log yet.
+/// An incomplete line belongs to a writer that has not finished it, so it is not a line of the log yet.
 #[test]
 fn a_line_that_is_being_written_stays_as_it_is_behind_a_file_that_is_made_again() {
     let setup = Setup::of(&[line(1)]);
@@ -54,7 +54,7 @@ fn a_line_that_is_being_written_stays_as_it_is_behind_a_file_that_is_made_again(
     assert_eq!(setup.log_text(), setup.file_text());
 }
 
-/// A log whose answers are late, and the number of calls.
+/// A log whose answers are late. The number counts the calls.
 struct LateLog(Arc<FolderLog>, AtomicUsize);
 
 impl LogSource for LateLog {
@@ -85,7 +85,7 @@ fn lines_that_an_append_has_left_behind_are_not_waited_for_again() {
     assert_eq!(asked(), 1);
     let failed = replica.settle(&file, soon()).unwrap_err();
     assert_eq!((failed.kind, asked()), (Kind::LogUnavailable, 1));
-    // The follower has its own time, and then appends wait for servers again.
+    // The follower has its own deadline. After it, appends wait for servers again.
     replica.settle_alone(TornLine::Leave).unwrap();
     assert_eq!(setup.log_text(), setup.file_text());
     replica.settle(&file, soon()).unwrap_err();

@@ -23,7 +23,7 @@ fn a_deletion_ends_log_and_file_with_the_same_record_at_the_leaf() {
     let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last["customType"], "treelined.trashed");
     assert_eq!(last["parentId"], "e1");
-    // Nothing follows, by this process or another one.
+    // After the deletion, no process can append.
     for replica in [replica, setup.replica()] {
         let _known = replica.settle_alone(TornLine::Leave);
         let failed = replica.publish(line(2).as_bytes(), None).unwrap_err();
@@ -32,7 +32,7 @@ fn a_deletion_ends_log_and_file_with_the_same_record_at_the_leaf() {
     assert_eq!(setup.log_text(), text);
 }
 
-/// Both find the same end of the log; the second one finds the record of the first.
+/// Both machines find the same end of the log. The second one finds the record of the first.
 #[test]
 fn a_session_that_two_machines_delete_has_one_record() {
     let setup = Setup::of(&[line(1)]);
@@ -59,7 +59,8 @@ fn a_deletion_publishes_the_lines_that_wait_first() {
     assert_eq!(setup.file_text(), text);
 }
 
-/// Also where lines are queued: the file would leave the place from which they are published.
+/// The deletion fails even if lines can be queued, since it would move the file away from the path from which queued
+/// lines are published.
 #[test]
 fn a_deletion_without_the_log_fails_and_changes_nothing() {
     let setup = Setup::of(&[line(1)]);
@@ -74,7 +75,7 @@ fn a_deletion_without_the_log_fails_and_changes_nothing() {
     assert_eq!(published, PublishOutcome::Published);
 }
 
-/// A local session is deleted without a log, away or not.
+/// A session that the log does not have is deleted without the log, even if the log is away.
 #[test]
 fn a_deletion_of_a_session_that_the_log_has_not_makes_no_log() {
     let setup = Setup::of(&[line(1)]);
@@ -102,7 +103,7 @@ fn an_append_behind_a_deletion_of_another_machine_is_refused() {
     assert_eq!(failed.kind, Kind::SessionDeleted);
 }
 
-/// A follower gets the record as a part, and leaves the file closed.
+/// A follower reads the record as a part. After that, the file is known to be closed.
 #[test]
 fn a_follower_is_told_of_a_deletion() {
     let setup = Setup::of(&[line(1)]);
@@ -116,7 +117,7 @@ fn a_follower_is_told_of_a_deletion() {
     assert_eq!(setup.file_text(), setup.log_text());
 }
 
-/// Lines that only this machine has go to the trash with the file, and are published after the session's return.
+/// Lines that only this machine has go to the trash with the file. They are published after the session is restored.
 #[test]
 fn lines_that_wait_at_a_deletion_are_published_once_the_session_is_restored() {
     let setup = Setup::of(&[line(1)]);
@@ -144,7 +145,7 @@ fn lines_that_wait_at_a_deletion_are_published_once_the_session_is_restored() {
     assert_eq!(missing, InLog::Missing);
 }
 
-/// A stream that was made anew gets the file of a session that was deleted, and restored from the trash.
+/// A deleted session is restored from the trash, and its file is then pushed to a new stream.
 #[test]
 fn a_restored_file_that_no_log_has_makes_an_open_one() {
     let setup = Setup::of(&[line(1), deletion("e1")]);
@@ -158,18 +159,18 @@ fn a_restored_file_that_no_log_has_makes_an_open_one() {
     assert_eq!(setup.file_text().lines().count(), 4);
 }
 
-/// A log whose file goes to the trash while it is asked.
+/// A log whose file goes to the trash during a call of the log.
 struct Mover(Arc<FolderLog>, PathBuf);
 
 impl LogSource for Mover {
     fn log(&self) -> Result<Arc<dyn LogBackend>> {
-        // The second time it is gone already.
+        // At the second call, the file is gone already.
         let _gone = fs::rename(&self.1, self.1.with_extension("gone"));
         Ok(Arc::clone(&self.0) as Arc<dyn LogBackend>)
     }
 }
 
-/// An append met the follower that moved the file to the trash, and failed with `storageIo`.
+/// An append once met the follower that moved the file to the trash, and failed with `storageIo`.
 #[test]
 fn a_file_that_goes_to_the_trash_while_it_is_compared_is_no_failure_of_the_disk() {
     let setup = Setup::of(&[line(1)]);

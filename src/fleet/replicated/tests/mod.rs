@@ -1,4 +1,5 @@
-//! One session file and its log, with a session directory in place of servers. `tests/fleet` has them with servers.
+//! One session file and its log. A session directory replaces the servers here; `tests/fleet` has these tests with
+//! servers.
 
 mod apart;
 mod deletion;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 use treelined_files::log::upstream::{PublishOutcome, Upstream};
 use treelined_files::store::Store;
 
-/// A session directory as a log. A position is a number of bytes, and each line is a part.
+/// A session directory as a backend. A position is a number of bytes, and each line is a part.
 struct FolderLog {
     store: Store,
     is_away: AtomicBool,
@@ -89,14 +90,14 @@ impl LogSource for Server {
     }
 }
 
-/// A log, and the file of a session.
+/// A log and the file of a session.
 struct Setup {
     folder: TempDir,
     log: Arc<FolderLog>,
 }
 
 impl Setup {
-    /// Both have the header and these lines.
+    /// Makes a log and a file that both have the header and these lines.
     fn of(lines: &[String]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = Arc::new(FolderLog {
@@ -116,7 +117,7 @@ impl Setup {
         self.folder.path().join("s.jsonl")
     }
 
-    /// The file as another process sees it.
+    /// The file, as another process sees it.
     fn replica(&self) -> Arc<ReplicatedFile> {
         let at = Location::of_path(&self.path()).unwrap();
         ReplicatedFile::new(Arc::new(Server(Arc::clone(&self.log))), ID, at, true)
@@ -148,12 +149,12 @@ impl Setup {
         assert!(matches!(appended, AppendOutcome::Appended(_)));
     }
 
-    /// Appends to the file, as a program that knows no log does.
+    /// Appends to the file, as a program that does not know the log does.
     fn file_appends(&self, lines: &str) {
         self.open().write_all(lines.as_bytes()).unwrap();
     }
 
-    /// Appends to the file with its lock during the next append to the log. A lock that is held is a failure.
+    /// During the next append to the log, appends to the file with the file's lock. Fails if the lock is held.
     fn file_appends_meanwhile(&self, lines: String) {
         let path = self.path();
         *lock(&self.log.meanwhile) = Some(Box::new(move || {
@@ -185,7 +186,7 @@ fn a_published_line_is_settled_once_the_file_has_it() {
     assert_eq!(setup.log_text(), setup.file_text());
 }
 
-/// The process dies between the acknowledgement and the write to the file.
+/// The process dies after the acknowledgement and before the write to the file.
 #[test]
 fn a_published_line_that_the_file_has_not_is_there_after_the_next_opening() {
     let setup = Setup::of(&[line(1)]);
@@ -232,7 +233,8 @@ fn lines_of_programs_that_know_no_log_are_published() {
     assert!(replica.is_equal());
 }
 
-/// Both went on: the file gets the order of the log, and its own lines come last. Nothing is lost.
+/// File and log have both got new lines. The file must get the order of the log, with its own lines at the end, and no
+/// line may be lost.
 #[test]
 fn a_file_and_a_log_that_both_went_on_have_the_order_of_the_log() {
     let setup = Setup::of(&[line(1)]);
@@ -246,12 +248,12 @@ fn a_file_and_a_log_that_both_went_on_have_the_order_of_the_log() {
     let foreign = setup.path().with_file_name("s.jsonl.foreign");
     assert_eq!(fs::read_to_string(foreign).unwrap(), "{\"torn\n");
     assert!(replica.is_equal());
-    // Its own lines are not published twice by a process that knows nothing of this.
+    // A process that does not know of this must not publish the file's own lines again.
     setup.settled();
     assert_eq!(setup.log_text(), ordered);
 }
 
-/// The process dies after its own lines were published and before the file was made again.
+/// The process dies after the file's own lines were published and before the file was made again.
 #[test]
 fn a_rebuild_that_was_cut_off_publishes_no_line_twice() {
     let setup = Setup::of(&[line(1)]);
@@ -339,7 +341,8 @@ fn a_log_that_lost_lines_and_got_others_takes_those_of_the_file_as_a_branch() {
     assert_eq!((again.lines, again.is_branch), (0, false));
 }
 
-/// Another program may be writing the line: a follower leaves it, an append closes it as without a log.
+/// Another program may still be writing the line. A follower leaves the line as it is. An append ends it, as it does
+/// without a log.
 #[test]
 fn an_incomplete_line_is_left_by_a_follower_and_closed_before_an_append() {
     let setup = Setup::of(&[line(1)]);
@@ -370,7 +373,7 @@ fn a_follower_writes_each_part_once() {
         }
     }
     assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
-    // A part with a gap before it makes the follower read the log.
+    // If there is a gap before a part, the follower reads the log.
     setup.log_appends(&line(3));
     let gap = replica.position();
     setup.log_appends(&line(4));
@@ -384,7 +387,7 @@ fn a_follower_writes_each_part_once() {
     assert_eq!(setup.file_text(), setup.log_text());
 }
 
-/// Reading goes on, and lines wait in the file.
+/// The session can still be read, and its lines wait in the file.
 #[test]
 fn lines_that_were_written_while_the_log_was_away_are_published_later() {
     let setup = Setup::of(&[line(1)]);
@@ -400,7 +403,7 @@ fn lines_that_were_written_while_the_log_was_away_are_published_later() {
     assert_eq!(setup.log_text(), [header(), line(1), line(2)].concat());
 }
 
-/// A repair by hand, or a disk that lost bytes, in the part that the log has too.
+/// The part of the file that the log has too is damaged, by a repair by hand or by a disk that lost bytes.
 #[test]
 fn a_damaged_replica_is_made_again_from_the_log() {
     let setup = Setup::of(&[line(1), line(2)]);
@@ -419,8 +422,8 @@ fn a_damaged_replica_is_made_again_from_the_log() {
     );
 }
 
-/// A line that a disk changed, or a hand, is a line with the id of another: readers take the last body of an id, so that
-/// publishing it would change the entry on every machine.
+/// A line that a disk or a person has changed has the id of another line. Readers take the last body of an id, so if
+/// the line was published, the entry would change on every machine.
 #[test]
 fn a_damaged_copy_of_an_entry_is_kept_aside_and_never_published() {
     let setup = Setup::of(&[line(1), line(2)]);
@@ -436,7 +439,7 @@ fn a_damaged_copy_of_an_entry_is_kept_aside_and_never_published() {
     assert_eq!(fs::read_to_string(foreign).unwrap(), changed);
 }
 
-/// The record is synced and the file is not, so that the record may lead after the death of the machine.
+/// The record is synced and the file is not, so after the death of the machine the record may be ahead of the file.
 #[test]
 fn a_file_that_lost_its_end_in_a_crash_gets_it_from_the_log() {
     let whole = [header(), line(1), line(2), line(3)].concat();
@@ -451,7 +454,7 @@ fn a_file_that_lost_its_end_in_a_crash_gets_it_from_the_log() {
             fs::write(setup.path(), left).unwrap();
             let replica = setup.replica();
             replica.settle(&setup.open(), None).unwrap();
-            // A file that was replaced is opened again by its session.
+            // If the file was replaced, its session opens it again.
             replica.settle(&setup.open(), None).unwrap();
             assert_eq!(setup.file_text(), whole, "{lost_to} and {zeros} zeros");
             assert_eq!(setup.log_text(), whole, "{lost_to} and {zeros} zeros");
@@ -459,7 +462,7 @@ fn a_file_that_lost_its_end_in_a_crash_gets_it_from_the_log() {
     }
 }
 
-/// A record that is JSON and wrong must not make the file longer than the log.
+/// A record that is JSON but wrong must not make the file longer than the log.
 #[test]
 fn a_record_that_does_not_fit_the_file_counts_as_none() {
     let whole = [header(), line(1), line(2)].concat();
