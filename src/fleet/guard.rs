@@ -26,7 +26,7 @@ const GUARDED: [(&str, bool); 3] = [
     ("deny_purge", true),
     ("allow_rollup_hdrs", false),
 ];
-/// How long the whole check may take, and each message of it.
+/// How long the whole check may take, and how long it may wait for each message.
 const LOOK: Duration = Duration::from_secs(10);
 const NEXT: Duration = Duration::from_secs(2);
 

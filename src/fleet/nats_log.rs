@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 
-/// The header with the sequence of the subject's last message, after which a message is published.
+/// The header with a sequence. The servers store the message only if the last message of the subject has this sequence.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 
 /// The header with the subject whose last message is compared, if this is not the message's own subject.

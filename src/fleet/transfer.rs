@@ -177,8 +177,8 @@ pub(super) fn part_after(bytes: &[u8], count: usize) -> &[u8] {
     part(bytes, count..)
 }
 
-/// Copies the lines that only the log of a session has into the file. Makes the file if there is none. Fails with
-/// `sessionDeleted` if the log is closed.
+/// Copies lines of a session's log into the file: the lines that the file does not have. Makes the file if there is
+/// none. Fails with `sessionDeleted` if the log is closed.
 pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let identity = log.identity(session)?;
     let mut began = None;

@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Row, Socket
 use treelined_core::error::Result;
 use treelined_files::lock::lock;
 
-/// The most connections at the same time, without the connection of notices.
+/// The most connections at the same time. The connection of notices does not count.
 const MOST: usize = 16;
 /// How long it may take to connect, for all servers together.
 const CONNECT: Duration = Duration::from_secs(10);

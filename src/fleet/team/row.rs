@@ -26,7 +26,7 @@ struct RowText {
     modified: String,
     entries: u64,
     host: String,
-    /// The time at which the stream was created that has the message `sequence`.
+    /// The time at which the stream of the message `sequence` was created.
     stream_created: String,
     sequence: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -104,7 +104,7 @@ impl StoredRow {
         }
     }
 
-    /// Whether this row replaces a stored row. For each two rows the answer is fixed, so that it does not matter in
+    /// Whether this row replaces a stored row. For any two rows the answer is always the same, so it does not matter in
     /// which order machines write. A damaged row counts as none.
     pub(crate) fn replaces(&self, stored: Option<&Self>) -> bool {
         stored.is_none_or(|stored| self.order(stored) == Ordering::Greater)
