@@ -77,7 +77,7 @@ pub(crate) struct Refusal {
     pub reason: CancelReason,
     /// The name of the client, hook or extension that cancelled or failed.
     pub by: Option<String>,
-    /// The text of `by` for people.
+    /// The text for people that `by` gives.
     pub message: Option<String>,
 }
 

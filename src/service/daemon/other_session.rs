@@ -1,4 +1,5 @@
-//! Another session from which entries come (protocol.md §3.12). It is read once, at the beginning, and never changed.
+//! Another session from which entries come (protocol.md §3.12). This code reads the session once, at the beginning, and
+//! never changes it.
 
 use super::Daemon;
 use crate::access::Rights;

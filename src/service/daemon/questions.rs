@@ -56,9 +56,9 @@ impl Questions {
         self.asks.waits_for(Answerer::Client(client)) || self.peers.is_asked(client)
     }
 
-    /// Removes a client from the questions that wait for its answer: from all questions, or from those about a session.
-    /// A question then goes on without this client, unless an answer is set that replaces the client's. Questions that
-    /// requests of this client ask end as aborted.
+    /// Removes a client from the questions that wait for its answer: from all questions, or from the questions about a
+    /// session. A question then goes on without this client, unless an answer is set that replaces the client's.
+    /// Questions that requests of this client ask end as aborted.
     pub(crate) fn leave(&self, client: ConnectionId, session_id: Option<&str>) {
         self.asks.leave(client, session_id);
         self.peers.leave(client, session_id);

@@ -9,7 +9,7 @@ use treelined_wire as wire;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReceivedAnswer {
     pub answer: wire::EventAnswer,
-    /// Whether the answer replaces that of a client, a hook or an extension that failed.
+    /// Whether the answer replaces the answer of a client, a hook or an extension that failed.
     pub is_failure: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The session files of this machine, and the stream of the team (fleet.md): which files are replicas, and what the
-//! stream says about them.
+//! The session files of this machine, and the stream of the team (fleet.md): which files are replicas, and how the
+//! stream describes them.
 
 use super::queue::Access;
 use crate::access::{self, Rights};

@@ -103,7 +103,7 @@ impl RuntimeFile {
         let file = Arc::clone(temporary.file());
         (&*file).write_all(&text).with_context(failed)?;
         temporary.name_locked(&at).with_context(failed)?;
-        // Locks the file where the system has not locked it while it was unfinished.
+        // On some systems an unfinished file is not locked, so the file is locked here.
         file.lock().with_context(failed)?;
         Ok(Self {
             file,

@@ -54,7 +54,7 @@ impl Read<'_> {
 }
 
 /// The answer of a read of many entries. If the bytes of the file have changed, the tree is read again and the read is
-/// repeated. So a read does not fail if an entry was edited in its position.
+/// repeated. So a read does not fail if a program has edited an entry in the file.
 pub(super) enum ReadAnswer<O> {
     Ready(O),
     /// The rest of the work does not need the session. The number is how many bytes the rest reads.

@@ -264,7 +264,7 @@ fn serve_sockets(
     let (input, output) = (Arc::clone(input), Arc::clone(output));
     let ended = Arc::clone(&input);
     let transport = Transport {
-        // The working directory of an extension is that of the daemon.
+        // An extension has the working directory of the daemon.
         cwd: extension
             .as_ref()
             .map(|_| server.daemon.settings.cwd.clone()),

@@ -133,7 +133,7 @@ impl<Q: Sessions> Drop for Lease<Q> {
 }
 
 impl<Q: Sessions> Unnamed<Q> {
-    /// Lets other requests be ordered without this one, since the header takes long to find.
+    /// Lets requests that open sessions pass this request, since its header takes long to find.
     pub(crate) fn header_is_late(&self) {
         let mut state = lock(&self.queues.state);
         if !state.headers.remove(&self.key) {

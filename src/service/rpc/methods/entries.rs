@@ -20,8 +20,8 @@ pub(super) struct EntryFilter {
     custom_type: Option<String>,
 }
 
-/// Fails if the client knows another number of entries before the page than the file has. Then other entries are among
-/// them.
+/// Fails if the file has another number of entries before the page than the client knows. The client then has other
+/// entries than the file.
 pub(super) fn check_known(
     read: &Read<'_>,
     params: &wire::GetEntriesParams,
@@ -66,7 +66,7 @@ impl EntryFilter {
         is_wanted && (self.custom_type.is_none() || CUSTOM.into_iter().any(is_kind))
     }
 
-    /// Whether this entry is wanted. Its kind is one that can be.
+    /// Whether this entry is wanted. The caller has checked its kind with [`Self::may_take`].
     fn takes(&self, entry: &[u8]) -> bool {
         let is = |name: &str, wanted: &str| {
             let text = json::get(entry, name).and_then(json::string);

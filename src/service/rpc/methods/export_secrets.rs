@@ -49,7 +49,7 @@ fn value_hash(value: &wire::SecretValue) -> Option<ValueHash> {
     })
 }
 
-/// Fails if the export has nothing to review, or if a given word is not a word.
+/// Fails if the export has nothing to review, or if there are too many words, or words that are too short or too long.
 pub(super) fn check_review(params: &ExportSessionParams, is_jsonl: bool) -> Result<()> {
     if params.review == Some(true) && (is_jsonl || params.redact == Some(false)) {
         let reason = "this export replaces nothing: take another format, and leave `redact` out";

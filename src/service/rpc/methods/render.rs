@@ -29,7 +29,7 @@ pub(in crate::rpc) fn render_entries(
     params: &wire::RenderEntriesParams,
 ) -> Result<ReadAnswer<Prepared<wire::RenderEntriesResult>>> {
     let max_bytes = checked(read, params)?;
-    // A table of all nodes is made for the path, so a large tree is long too.
+    // The path needs a table of all nodes, so a request takes long in a large tree too.
     let is_long = params.entry_ids.len() > INLINE_IDS || read.tree.node_count() > INLINE_ENTRIES;
     if is_long && !read.may_block() {
         return Ok(ReadAnswer::OnBlockingThread);

@@ -49,7 +49,7 @@ pub(in crate::rpc) async fn end_turn(
         return Ok(wire::EndTurnResult {});
     }
     if change.open.is_in_turn() && !change.open.client_turn().is_sessions_of(by) {
-        // Fails, since the turn is one of another client.
+        // This fails, since the running turn belongs to another client.
         change.open.session.check_not_in_turn()?;
     }
     end(change).await?;

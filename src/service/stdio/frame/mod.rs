@@ -1,5 +1,5 @@
 //! Splits input bytes into frames (protocol.md §1): detects the framing, finds the end of each message, and skips
-//! messages that are too large. It does no input or output but [`Read`].
+//! messages that are too large. Its only input or output is [`Read`].
 //!
 //! [`buffer`] has the bytes that were read, [`block`] parses a header block, and [`head`] finds the id of a message
 //! that is too large. The caller checks the JSON and answers.

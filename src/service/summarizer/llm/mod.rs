@@ -7,7 +7,7 @@
 //! This module uses `reqwest` and no client library for models. To decide whether an answer is a summary, it needs
 //! three things: the reason why the answer ended, limits of time and size while the answer arrives, and `Retry-After`.
 //! The crate `rig` drops the reason of a streamed answer (its issue 2248), `async-openai` supports only one API, and
-//! `genai` supports a dozen.
+//! `genai` brings a dozen APIs.
 
 mod address;
 mod anthropic;
