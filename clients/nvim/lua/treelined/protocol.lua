@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688',
+  schema_hash = 'sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

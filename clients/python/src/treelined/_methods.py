@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688"
+SCHEMA_HASH = "sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

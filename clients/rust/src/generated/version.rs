@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:8334e7d6cc4ca3586babc960010440b6d8af39ccb3d7c63bdb37b34934101688";
+    "sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563";
