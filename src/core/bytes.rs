@@ -1,5 +1,5 @@
-//! Parts of byte strings, and the encoding of fields in cache files: little-endian numbers, and byte strings
-//! after their length. Reading accepts any bytes.
+//! Parts of byte strings, and the encoding of fields in cache files: numbers are little-endian, and the length of a
+//! byte string precedes its bytes. Decoding invalid bytes returns `None` and never panics.
 
 use std::slice::SliceIndex;
 

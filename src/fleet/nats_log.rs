@@ -1,4 +1,4 @@
-//! A stream that keeps sessions, and the names in its messages.
+//! A stream that keeps sessions, the names of the headers of its messages, and the codes of its errors.
 
 use super::connection::{ApiError, Connection, unavailable};
 use super::in_flight::InFlight;
@@ -26,12 +26,14 @@ pub(super) const HASH: &str = "Treelined-Hash";
 
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a server may answer with an old state, after it was stopped or while it lags.
+/// The longest time for which a server may answer with an old state, because it was paused and resumed, or because it
+/// lags behind the other servers.
 pub(super) const STALE: Duration = Duration::from_secs(3);
 
 pub(super) const NO_STREAM: u64 = 10059;
 
-/// The parts of a log with which other modules reach its servers. They work until the log is dropped.
+/// The values that other modules need from a [`NatsLog`] to reach its servers. The connection works until the log is
+/// dropped.
 #[derive(Clone)]
 pub(super) struct LogAccess {
     pub(super) connection: Connection,
@@ -115,7 +117,7 @@ pub(super) const NO_JETSTREAM: u64 = 10076;
 
 pub(super) const NONE_FOR_ACCOUNT: u64 = 10039;
 
-/// The stream needs more than one copy, and the server has no other servers.
+/// The stream needs more than one copy, but the server does not belong to a cluster.
 pub(super) const NOT_CLUSTERED: u64 = 10074;
 
 pub(super) const INVALID_STREAM: u64 = 10052;

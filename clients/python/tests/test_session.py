@@ -1,4 +1,4 @@
-"""A client about one session, and the program that a client starts."""
+"""The session objects of a client, and the program that a client starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_the_calls_of_a_session_are_about_it(client: Client) -> None:
-    """If two sessions were open, every call once had to name one."""
+    """There was once no session object: if two sessions were open, each call had to name one."""
     first, second = converse(client), converse(client)
     client.set_leaf(session_id=second, leaf_id="a1")
     handles = client.session(first), client.session(second)

@@ -4,7 +4,7 @@ The types are TypedDicts, so that programs get the objects of the wire unchanged
 members. Optional members are in a separate class, since `typing.NotRequired` needs Python 3.11.
 The blocking client is the asynchronous one without `async` and `await`. The code that runs the
 coroutines of each client is written by hand, in _runner.py.
-With --check it writes nothing, and fails if a file is stale.
+With --check the script writes nothing, and fails if a file is stale.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ OPEN = {
 # literal that no program uses, `type` and `role` still distinguish the shapes.
 OTHER = 'Literal["any other type"]'
 
-# Results whose shape depends on a param: the param, its types, and the result for each type. The
-# first one is the result if the param is left out.
+# Results whose shape depends on a param: the param, its types, and the result for each type. If the
+# param is left out, the result is the first one.
 OVERLOADS = {
     "navigate_tree": (
         "dryRun",
@@ -176,7 +176,10 @@ def typed_dict(name: str, schema: Schema) -> str:
 
 
 def functional_dict(name: str, schema: Schema, required: list[str], optional: list[str]) -> str:
-    """Return the type of an object with a member that is a keyword of Python, in functional form."""
+    """Return the type of an object in the functional form `TypedDict("Name", {…})`.
+
+    This form is needed if the name of a member is a keyword of Python.
+    """
     properties: dict[str, Schema] = schema["properties"]
 
     def part(name: str, members: list[str], total: str = "") -> str:
@@ -198,7 +201,10 @@ def functional_dict(name: str, schema: Schema, required: list[str], optional: li
 
 
 def python_type(schema: Schema, *, quoted: bool = True) -> str:
-    """Return the type of a value. If it is not `quoted`, a union is written `Union[…]`."""
+    """Return the type of a value.
+
+    If `quoted` is false, a union is written `Union[A, B]` instead of `A | B`.
+    """
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     for word in ("allOf", "anyOf", "oneOf"):

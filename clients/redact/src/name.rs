@@ -1,4 +1,4 @@
-//! The kinds of names that mean a secret value.
+//! The kinds of secrets, and the text between a name and its value.
 
 /// The kinds of secrets that a name can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +26,15 @@ impl Kind {
 pub(crate) struct Gap {
     /// The position after the gap.
     pub end: usize,
-    /// Whether the value follows `=` without blanks, or is the value of an option: `password=hunter2`.
+    /// Whether the value follows `=` without blanks (`password=hunter2`), or follows the name after a blank, as for an
+    /// option (`--password hunter2`).
     pub is_tight: bool,
-    /// Whether it also is the value of a constant: `DB_PASSWORD=hunter`.
+    /// Whether the value follows `=` without blanks, and the name has no lower-case letter: `DB_PASSWORD=hunter`.
     pub is_attached: bool,
     /// Whether there are blanks around `=`.
     pub is_spaced: bool,
     /// Whether the value is the text of an element: `<password>hunter</password>`.
     pub is_element: bool,
-    /// Whether the value must be quoted.
+    /// Whether a value without quotes is ignored.
     pub needs_quotes: bool,
 }

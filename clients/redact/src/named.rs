@@ -6,10 +6,11 @@ use crate::value::{self, Value};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The words, one on each line.
+/// The words of names and their meanings, one word on each line.
 const WORDS: &str = include_str!("names.txt");
 
-/// The most bytes of a name before its word, and after it.
+/// A name must have fewer bytes than this before the part that was found, and fewer from the start of that part to the
+/// end of the name.
 const LONGEST_NAME: usize = 64;
 
 /// The most bytes between a name and its value.
@@ -58,7 +59,7 @@ impl Names {
         names
     }
 
-    /// The parts of names at which the search stops, in all their spellings.
+    /// The texts that the search looks for to find names: each in lower case, with a capital, and in upper case.
     pub(crate) fn literals() -> Vec<String> {
         let parts = [
             "pass",
@@ -110,7 +111,7 @@ impl Names {
         }
     }
 
-    /// The kind of a word that is a password or a token, or ends with one.
+    /// The kind of a word that means a password or a token, or that ends with such a word.
     fn ends(&self, word: &str) -> Option<Kind> {
         match self.words.get(word) {
             Some(Word::Password) => return Some(Kind::Password),
@@ -126,7 +127,7 @@ impl Names {
         }
     }
 
-    /// The secret, and its kind, of the name that has a part at `at`.
+    /// The secret that follows the name around `at`, and the kind of the secret.
     pub(crate) fn secret(&self, text: &[u8], at: usize) -> Option<(Kind, Range<usize>)> {
         let name = name_around(text, at)?;
         let shown = std::str::from_utf8(text.get(name.clone())?).ok()?;
@@ -137,7 +138,7 @@ impl Names {
         (!is_verdict && value.is_secret(kind)).then(|| (kind, value.whole(text)))
     }
 
-    /// Whether raw JSON may have a secret of the name that has a part at `at`. Blanks after the name may be escaped.
+    /// Whether a secret may follow the name around `at` in raw JSON. Blanks after the name may be escaped.
     pub(crate) fn may_have(&self, raw: &[u8], at: usize) -> bool {
         let has_gap = |name: &Range<usize>| {
             let rest = raw.get(name.end..).unwrap_or_default();
@@ -152,8 +153,8 @@ impl Names {
     }
 }
 
-/// The last member of a path of members: `password` of `spring.datasource.password`. But `value` names its parent, so
-/// the member before it is returned.
+/// The last member of a path of members: `password` of `spring.datasource.password`. If the last member is `value`, the
+/// member before it is returned, since that member says what the value is.
 fn last_member(name: &str) -> &str {
     let path = name.strip_suffix(".value").unwrap_or(name);
     path.rsplit('.').next().unwrap_or(path)
@@ -183,7 +184,7 @@ fn words(name: &str) -> Vec<&str> {
     out
 }
 
-/// The name around its part at `at`; `None` if the name is too long.
+/// The name that has a part at `at`; `None` if the name is too long.
 fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
     let head = text.get(at.saturating_sub(LONGEST_NAME)..at)?;
     let before = head.iter().rev().take_while(|byte| is_of_name(**byte));

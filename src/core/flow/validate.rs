@@ -113,7 +113,7 @@ pub fn summary(path: &str, details: Option<&[u8]>, usage: Option<&[u8]>) -> Resu
     })
 }
 
-/// Checks that a message has a role, and a known role its members.
+/// Checks that a message has a role, and that a message with a known role has the members that this role requires.
 pub(crate) fn message(index: usize, message: &[u8]) -> Result<()> {
     shape::check_message(message).map_err(|ShapeFault { member, reason }| {
         let dot = if member.is_empty() { "" } else { "." };

@@ -5,15 +5,15 @@
 //! | `assistant` records with one `message.id` | `message`, role `assistant`: their blocks in the order of the records |
 //! | block `text`, `thinking`, `redacted_thinking`, `tool_use` | `text`, `thinking` (with `thinkingSignature`), `toolCall` |
 //! | `usage` of the last of these records | `usage`: the others have a stub of `output_tokens` |
-//! | `stop_reason` `max_tokens`, `refusal`; none with a call | `stopReason` `length`, `error`, `toolUse`; else `stop` |
+//! | `stop_reason` | `stopReason`: `max_tokens` and `model_context_window_exceeded` become `length`, `refusal` becomes `error`; any other becomes `toolUse` if the message has a call, else `stop` |
 //! | `isApiErrorMessage`, `isAbortedMidStream` | `stopReason` `error` with `errorMessage`, `aborted` |
-//! | block `tool_result` of a `user` record | `message`, role `toolResult`; what the harness puts beside it joins the last result |
+//! | block `tool_result` of a `user` record | `message`, role `toolResult`; the texts that the harness puts beside the results in the record are appended to the last result |
 //! | other `user` records, words of the user beside a result, `queued_command`, `queue-operation` `remove` | `message`, role `user` |
-//! | of these `isMeta` and texts in tags of the harness | `custom_message` `claude-code.<tag>`, hidden if `isMeta` |
+//! | records of the row above that have `isMeta`, or whose text begins with a tag of the harness | `custom_message` `claude-code.<tag>` (`claude-code.meta` without a tag), hidden if `isMeta` |
 //! | block `image` with `base64` | `image` |
 //! | `compact_boundary` with `isCompactSummary` | `compaction`: the summary's text, `preTokens` |
 //! | events: `system`, `attachment`, `mode` | `custom` `claude-code.<type>` with the members that say what happened |
-//! | a record whose id an earlier one with another body has | `custom` `import.duplicate` with the record |
+//! | a record with the same id as an earlier record, but with another body | `custom` `import.duplicate` with the record |
 //! | a subagent | `custom` `subagent`; the writer adds its session |
 //!
 //! `<persisted-output>` stubs stay unchanged: the origin has the file that they name.
@@ -23,7 +23,7 @@ use crate::member::{Body, Node, NodeKind};
 use crate::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
 use treelined_core::json::{self, Members};
 
-/// The note of a node whose id an earlier record has.
+/// The note of a node whose record has the same id as an earlier record.
 pub(super) const DUPLICATE: &str = "duplicate";
 
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
@@ -68,7 +68,7 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     }
 }
 
-/// The members of a record. If the record has the message of a subagent, the members of that message.
+/// The members of a record, or of the message of a subagent if the record has one.
 fn message_fields(record: &[u8]) -> Option<Fields<'_>> {
     let fields = Fields::read(record)?;
     Some(fields.agent_message().unwrap_or(fields))

@@ -1,5 +1,5 @@
-//! Group commit: appends that arrive together are written together. Each is checked in order and gets its own answer.
-//! session-file.md §3.
+//! Group commit: appends that arrive together are written together (session-file.md §3). The appends are checked in
+//! order, and each gets its own answer.
 //!
 //! A fault shows that the appends were one write: one system call fails, and all of their requests fail.
 
@@ -60,8 +60,8 @@ fn ids_in(path: &Path) -> Vec<String> {
     ids.map(|id| id.unwrap().to_owned()).collect()
 }
 
-/// Makes a daemon and calls `attempt`, up to ten times until it returns true. On a busy machine a daemon may write the first
-/// appends before it reads the next ones, and then an attempt shows nothing.
+/// Makes a daemon and calls `attempt`, up to ten times until `attempt` returns true. On a busy machine a daemon may
+/// write the first appends before it reads the next ones, and then an attempt shows nothing.
 #[track_caller]
 fn attempts(arguments: &[&str], attempt: impl Fn(&Shim, &mut Daemon, &Path) -> bool) {
     for _ in 0..10 {
@@ -78,7 +78,8 @@ fn attempts(arguments: &[&str], attempt: impl Fn(&Shim, &mut Daemon, &Path) -> b
     panic!("appends that arrive together are not one group, in ten attempts");
 }
 
-/// Whether all outcomes are `failed`, or only the first ones because the others were in a later group.
+/// Returns true if all outcomes are `failed`, and false if only the first ones are, because the others were in a later
+/// group.
 #[track_caller]
 fn all_failed(outcomes: &[String], failed: &str) -> bool {
     assert_eq!(outcomes[0], failed);
@@ -238,7 +239,7 @@ fn each_append_of_a_group_is_checked_after_the_earlier_ones() {
                 json!({"message": user("x"), "entryId": "no", "parentId": "nobody"}),
             ),
             message("u4"),
-            // A retry of u4, and another entry with the same id.
+            // The first of these is a retry of u4, and the second is another entry with the same id.
             message("u4"),
             (
                 "append_message",

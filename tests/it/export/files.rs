@@ -257,7 +257,7 @@ fn a_full_disk_leaves_nothing_and_the_export_succeeds_later() {
     let ballast = folder.join("ballast");
     fs::write(&ballast, vec![0; (20 << 20) - (600 << 10)]).unwrap();
     for format in ["jsonl", "markdown", "html"] {
-        // The text does not repeat, so it compresses badly and a page is large too.
+        // The text repeats, so a page compresses well and may fit on the disk: only the other formats must fail.
         let path = folder.join("out");
         let error = d.call("export_session", json!({"format": format, "path": path}));
         if format != "html" {

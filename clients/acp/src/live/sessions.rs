@@ -60,12 +60,13 @@ async fn listed(live: &Live, list: &List, recorder: &mut Recorder) -> anyhow::Re
         let natives = natives.filter(|native| native.tool.is_none());
         let (mut tree, mut ends) = (None, HashMap::new());
         for native in natives {
-            // `place` finds nothing for a session that another agent has recorded, so that one is left out.
+            // `place` finds nothing for a session that another agent has recorded, so such a session is left out.
             let place = recorder.place(&native.native_id).await.ok().flatten();
             let place = place.filter(|place| place.session_id == row.session_id);
             if let Some(place) = place {
                 let end = step(&place.client, place.leaf.clone()).await?;
-                // An id that now continues in another agent session does not stand for this branch.
+                // If the editor session with this id now continues in another agent session, the id does not stand for
+                // this branch.
                 let on = live.store.find(&native.native_id);
                 let is_same = on.is_none_or(|on| on == native.native_id);
                 let end = end.filter(|_| is_same);
@@ -100,7 +101,8 @@ fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Valu
     })
 }
 
-/// Sends the agent's list of sessions to the editor, and adds the branches whose tip is not the end of a listed session.
+/// Sends the agent's list of sessions to the editor, and adds the branches whose tip is not the end of a listed
+/// session.
 pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
     let more = with_branches(live, line, recorder).await;
     // If the branches cannot be found, the editor gets the agent's list unchanged.
@@ -190,7 +192,7 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
     }
     begin(live, recorder, &there, &place, entry).await?;
     switch(live, &load.session, &there.agent, recorder);
-    // The agent may not have opened the session in this run.
+    // The agent has perhaps not opened this session in this run, so the session is marked as closed.
     live.router().agents.set_closed(&agent);
     Ok(match there.about {
         about @ Value::Object(_) => about,

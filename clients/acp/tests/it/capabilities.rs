@@ -1,16 +1,17 @@
-//! The relay lists, loads and forks for agents that cannot.
+//! The relay lists, loads and forks sessions for agents that cannot do so.
 
 use crate::live::{answer, is_announcement, start};
 use crate::moves::{begin, path, said, shown};
 use crate::{Editor, Folders};
 use serde_json::{Value, json};
 
-/// An agent that refuses what it has not promised here.
+/// The members of the agent's answer to `initialize`; with `STRICT`, the agent refuses methods that these capabilities
+/// do not include.
 fn promising(capabilities: &Value) -> String {
     json!({ "agentInfo": { "name": "scripted" }, "agentCapabilities": capabilities }).to_string()
 }
 
-/// Begins with an agent that has these capabilities.
+/// Starts the relay and an agent that has these capabilities, and initializes them.
 pub(crate) fn with(folders: &Folders, capabilities: &Value, others: &[(&str, &str)]) -> Editor {
     let about = promising(capabilities);
     let mut variables = vec![("ABOUT", about.as_str()), ("STRICT", "")];
@@ -77,7 +78,8 @@ fn an_agent_that_lists_nothing_gets_a_list() {
     let listed = editor.ask("session/list", json!({ "cwd": folders.path("work") }));
     let shown_rows = rows(&listed);
     assert_eq!(shown_rows[..2], [("s3", "⑂ third"), ("s2", "⑂ other")]);
-    // By the id `s1` the editor goes on in the last session.
+    // The editor's session `s1` now continues in the agent session `s3`, so the id `s1` does not stand for the branch
+    // “two”.
     assert!(shown_rows[2].0.starts_with("treelined:"), "{listed}");
     assert_eq!((shown_rows[2].1, shown_rows.len()), ("⑂ two", 3));
     let row = &listed["sessions"][0];
@@ -85,7 +87,7 @@ fn an_agent_that_lists_nothing_gets_a_list() {
     assert!(row["_meta"]["treelined"]["entry"].is_string(), "{row}");
     let elsewhere = editor.ask("session/list", json!({ "cwd": folders.path("state") }));
     assert_eq!(elsewhere, json!({ "sessions": [] }));
-    // Its own sessions it loads.
+    // The agent loads its own sessions itself.
     let load = json!({ "sessionId": "s2", "cwd": folders.path("work"), "mcpServers": [] });
     editor.ask("session/load", load);
     assert!(is_announcement(&editor.next_message()));
@@ -133,8 +135,8 @@ fn an_agent_that_loads_nothing_goes_on_all_the_same() {
     assert_eq!(texts, ["one", "You said: one", "show"]);
 }
 
-/// The relay took the first session for one that the agent has open, since the editor had loaded it by its id. The agent refused
-/// the next prompt.
+/// The relay once assumed that the agent had the first session open, since the editor had loaded a session with the id
+/// of the first one. The agent refused the next prompt.
 #[test]
 fn a_session_that_was_left_in_an_earlier_run_is_opened_before_it_goes_on() {
     let loads = json!({ "loadSession": true, "sessionCapabilities": { "list": {}, "close": {} } });
@@ -188,7 +190,7 @@ fn a_fork_is_a_branch_with_every_agent() {
         json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [], "_meta": null });
     let made = editor.ask("session/fork", fork);
     assert_eq!(made, json!({ "sessionId": "s2" }));
-    // The copy has the source's commands and its mode.
+    // The copy has the commands and the mode of the source.
     let announced = editor.next_message();
     assert_eq!(announced["params"]["sessionId"], "s2");
     let commands = &announced["params"]["update"]["availableCommands"];
@@ -220,7 +222,7 @@ fn a_fork_is_a_branch_with_every_agent() {
     );
 }
 
-/// The only session of the agent that ends there belongs to another session of the editor.
+/// The only agent session that ends at the target of the move is in use by another session of the editor.
 #[test]
 fn a_session_in_use_is_copied_before_the_agent_gets_a_text() {
     let folders = Folders::new();
@@ -245,7 +247,7 @@ fn a_session_in_use_is_copied_before_the_agent_gets_a_text() {
     let heard = said(&mut editor, "s2", "know");
     let prompts = "Prompts: [\"one\", \"two\", \"show\", \"know\"]";
     assert!(heard.starts_with(prompts), "{heard}");
-    // The session that was copied goes on by itself.
+    // The session that was copied continues without the prompts of the copy.
     let heard = said(&mut editor, "s1", "know again");
     let prompts = "Prompts: [\"one\", \"two\", \"know again\"]";
     assert!(heard.starts_with(prompts), "{heard}");
@@ -257,7 +259,8 @@ fn a_session_in_use_is_copied_before_the_agent_gets_a_text() {
 #[test]
 fn a_fork_ends_at_the_message_that_it_names() {
     let folders = Folders::new();
-    // Agents that fork are not asked then: ACP has no message there.
+    // If a fork names a message, even an agent that can fork is not asked: in ACP, `session/fork` cannot name a
+    // message.
     let all = json!({ "loadSession": true, "sessionCapabilities": { "fork": {}, "list": {} } });
     let mut editor = with(&folders, &all, &[("IDS", "")]);
     let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
@@ -269,7 +272,7 @@ fn a_fork_ends_at_the_message_that_it_names() {
         json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [],
         "_meta": { "treelined": { "messageId": id } } })
     };
-    // Behind the second answer, and before the second prompt.
+    // The first fork ends behind the second answer, and the second fork ends before the second prompt.
     for (id, session, text) in [("m2", "s2", "behind"), ("p2", "s3", "before")] {
         let made = editor.ask("session/fork", fork(id));
         assert_eq!(made, json!({ "sessionId": session }));

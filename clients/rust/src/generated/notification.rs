@@ -67,7 +67,7 @@ pub enum Notification {
         params: Json,
     },
 
-    /// This stream was not read while more than its capacity arrived, and has dropped notifications here.
+    /// More notifications arrived than this stream can hold before they were read, so some were dropped here.
     /// Read the state again.
     Missed {
         /// The number of dropped notifications.

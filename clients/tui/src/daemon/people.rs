@@ -54,7 +54,7 @@ async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
     Ok(commands.collect())
 }
 
-/// Runs a command of another client about the session.
+/// Runs a command of another client, for the session if one is open.
 async fn run_command(
     client: &Client,
     session: Option<String>,
@@ -120,7 +120,7 @@ pub fn notice(notified: &UserNotified) -> Event {
     }
 }
 
-/// Converts the end of a question to a person; `None` for other events.
+/// Converts the notification that a question to the user has ended; `None` if it is about another event.
 pub fn resolved(resolved: &EventResolved) -> Option<Event> {
     if resolved.event != AskingEvent::UserAsked {
         return None;

@@ -30,7 +30,7 @@ pub enum Message {
     Resize(u16, u16),
     /// The time since the program's start. It is sent while something on the screen is animated.
     Tick(Duration),
-    /// A program that had the terminal has ended. The error says how.
+    /// A program that had the terminal has ended. The error says how it ended.
     Ran {
         agent: Agent,
         result: Result<(), String>,
@@ -45,7 +45,7 @@ pub enum Effect {
     Quit,
     /// Suspend the program until the shell continues it.
     Suspend,
-    /// Give the terminal to a program until it ends: to the command that continues in another agent.
+    /// Give the terminal to the command that continues the session in another agent, until the command ends.
     Run {
         agent: Agent,
         argv: Vec<String>,
@@ -177,27 +177,27 @@ pub struct TreeQuery {
     pub folds: Folds,
     /// Whether archived branches are shown.
     pub archived: bool,
-    /// Whether rows name the sessions that come from their entries.
+    /// Whether each row lists the sessions that began at its entry as a fork, a subagent or a continuation.
     pub sessions: bool,
-    /// The most columns of guides.
+    /// The most columns for the guides, which are the lines (`├─ └─ │`) before a row.
     pub guide_columns: usize,
     pub place: PagePosition,
     pub limit: usize,
     /// Whether the page replaces the rows of the tree and moves the cursor; otherwise its rows are added.
     pub reload: bool,
-    /// The file's leaf, if it differs from the leaf here. The answer names the row at which it is shown.
+    /// The leaf of the session file, if this connection has another leaf. The answer names the row of the file's leaf.
     pub others: Option<String>,
 }
 
-/// Which of the branches that the leaf has left are shown in full, and not folded into one row
-/// (protocol.md §6.8).
+/// Selects the branches that are shown in full although the leaf has left them. The other branches that the leaf has
+/// left are folded into rows (protocol.md §6.8).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folds {
     /// Whether all branches are open.
     pub open_all: bool,
     /// The entries whose branches are open.
     pub expand: Vec<String>,
-    /// The rows at whose forks each branch has its own row.
+    /// The folded rows that are replaced by one row for each of their branches.
     pub each: Vec<String>,
 }
 
@@ -238,7 +238,7 @@ pub struct NavigationRequest {
 /// A handoff to preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffRequest {
-    /// The session, in the form for the command.
+    /// The path of the session file, or the id of the session if it has no path.
     pub session: String,
     /// The last entry that is handed over.
     pub entry: String,
@@ -255,7 +255,7 @@ pub struct HandoffPreview {
     pub messages: u64,
     /// The estimated number of tokens.
     pub tokens: u64,
-    /// The losses, that is, what the agent does not get, in words for people.
+    /// The parts of the conversation that the agent does not get, in words for people.
     pub losses: Vec<String>,
     /// The programs that the daemon did not find.
     pub missing: Vec<String>,
@@ -413,7 +413,7 @@ pub enum Event {
     Appended {
         by_others: bool,
         count: usize,
-        /// The file's leaf, if it differs from the leaf here.
+        /// The leaf of the session file, if this connection has another leaf.
         others_at: Option<String>,
         /// The first user message of the session, if these entries have it.
         first_message: Option<String>,
@@ -422,7 +422,8 @@ pub enum Event {
     Moved,
     /// The session was renamed.
     Named(Option<String>),
-    /// Entries wait for the team's stream, or wait no more. Those that are lost are in the trash alone.
+    /// Entries wait for the team's stream, or wait no more. `lost` is the number of entries that are only in the trash,
+    /// because another machine has deleted the session.
     Queued { queued: bool, lost: usize },
     /// A part of the summary.
     Delta { navigation_id: String, text: String },
@@ -439,7 +440,7 @@ pub enum Event {
     SessionsChanged,
     /// Another client asks the user.
     Asked(Box<Question>),
-    /// A question needs no answer any more. `how` says why.
+    /// A question needs no answer any more. `how` gives the reason.
     Resolved { event_id: String, how: String },
     /// Another client has a message for the user.
     Notified { level: Level, text: String },
@@ -460,7 +461,7 @@ pub struct Prepared {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     pub version: String,
-    /// The name of its summarizer.
+    /// The name of the daemon's summarizer.
     pub summarizer: Option<String>,
 }
 
@@ -468,7 +469,7 @@ pub struct Server {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct End {
     pub reason: String,
-    /// The last lines of the daemon's log. They may have nothing to do with its end.
+    /// The last lines of the daemon's log. They may have nothing to do with the reason.
     pub last_words: Vec<String>,
 }
 

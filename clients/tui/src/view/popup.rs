@@ -56,8 +56,8 @@ pub fn with_keys(
     body
 }
 
-/// Returns the lines of a box whose body can be scrolled: the lines from `top` on that fit, and the lines that explain
-/// the keys. `keys` is called with true if the body has more lines than fit.
+/// Returns the lines of a box whose body can be scrolled: as many lines of the body as fit, beginning with line `top`,
+/// then the lines that explain the keys. `keys` is called with true if the body has more lines than fit.
 pub fn scrolled(
     screen: Rect,
     body: Vec<Line<'static>>,
@@ -114,8 +114,8 @@ pub fn draw(
     border: Style,
     lines: Vec<Line>,
 ) -> Rect {
-    // The screen around the box is dimmed, and one column on each side stays empty, so that the text there does not
-    // seem to belong to the box.
+    // The screen around the box is dimmed, and one column on each side of the box stays empty, so that the text beside
+    // the box does not seem to belong to it.
     let screen = frame.area();
     let behind = Style::reset().patch(theme.dim);
     frame.buffer_mut().set_style(screen, behind);

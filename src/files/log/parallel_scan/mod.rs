@@ -26,7 +26,7 @@ pub(crate) use treelined_core::tree::{IdHash, IdHasher, PlainFacts};
 pub(crate) const WORTHWHILE: u64 = 16 << 20;
 /// The most threads that scan, including the thread of the caller.
 const MAX_THREADS: usize = 8;
-/// The size of a range in bytes: so small that they stay in the cache of the processor until they are scanned.
+/// The size of a range in bytes: so small that its bytes stay in the cache of the processor until they are scanned.
 const RANGE: u64 = 256 << 10;
 /// The most bytes that the last line of a range may have beyond the range.
 const OVERHANG: u64 = 8 << 20;
@@ -228,7 +228,7 @@ struct LineSpan {
     entry: Option<EntrySpan>,
 }
 
-/// An [`OrdinaryEntry`], with the ranges of its ids in `ids`.
+/// An [`OrdinaryEntry`], with the lengths of its ids in `ids` instead of the ids.
 struct EntrySpan {
     hash: IdHash,
     facts: PlainFacts,
@@ -317,9 +317,9 @@ impl RangeScanner<'_> {
         Some(entry)
     }
 
-    /// Reads the range `from..to`, and further to the end of its last line, where the text ends. Except for the first
-    /// range, the text starts with the byte before the range. Returns false if the end of the last line is too far
-    /// away.
+    /// Reads the range `from..to`, and continues to the end of the last line that begins in it, so that the text ends
+    /// with a line break or is empty. Except for the first range, the text starts with the byte before the range.
+    /// Returns false if the end of the last line is too far away.
     fn read(&self, from: u64, to: u64, buffer: &mut RangeBuffer) -> bool {
         buffer.offset = if from == self.start { from } else { from - 1 };
         let mut text = std::mem::take(&mut buffer.text);
@@ -340,7 +340,7 @@ impl RangeScanner<'_> {
         goes_on
     }
 
-    /// Reads further, to the next line break.
+    /// Continues to read, up to the next line break. Returns false if that line break is too far away.
     fn read_on(&self, text: &mut Vec<u8>, offset: u64, wanted: u64) -> bool {
         let mut step = (8 << 10).min(self.division.overhang.max(1));
         loop {

@@ -20,7 +20,7 @@ fn on(branch: &str, records: &str) -> String {
     records.replace("\"cwd\":", &format!("\"gitBranch\":\"{branch}\",\"cwd\":"))
 }
 
-/// Once nothing showed on which branch an imported conversation was.
+/// The list of sessions once did not show the git branch of an imported conversation.
 #[test]
 fn branch_and_commit_come_with_the_entries() {
     let home = Home::new(Tool::ClaudeCode);
@@ -31,7 +31,7 @@ fn branch_and_commit_come_with_the_entries() {
     let files = home.files();
     home.import();
     assert_eq!(home.files(), files);
-    // This is a commit without a branch.
+    // The tool writes `HEAD` for a commit without a branch.
     let second = first + &on("HEAD", &user("u2", "a1", "two"));
     home.write("s.jsonl", &second);
     assert_eq!(home.import().totals.entries_added, 1);
@@ -60,8 +60,8 @@ fn branch_and_commit_come_with_the_entries() {
     assert_eq!(places(&home), ["main 0123abcd"]);
 }
 
-/// Once a watch that had imported a turn before its hook ran kept the hook's position in git out of the session,
-/// because nothing else was new.
+/// If a watch imported a turn before the turn's hook ran, the position in git from the hook was once not written,
+/// because the import had no new entries.
 #[test]
 fn a_hook_that_comes_after_a_watch_says_where_the_turn_was() {
     let home = Home::new(Tool::ClaudeCode);

@@ -38,7 +38,7 @@ pub fn notification(table: &Value) -> String {
         writeln!(text, "    /// {summary} `{name}`\n    {variant}({params}),").unwrap();
     }
     text += "    /// A notification that this client does not know.\n    Unknown {\n        /// The name.\n        method: String,\n        /// The params.\n        params: Json,\n    },\n\
-             \n    /// This stream was not read while more than its capacity arrived, and has dropped notifications here.\n\
+             \n    /// More notifications arrived than this stream can hold before they were read, so some were dropped here.\n\
              /// Read the state again.\n    Missed {\n        /// The number of dropped notifications.\n        count: u64,\n    },\n}\n\n";
     text += "impl Notification {\n    fn unknown(method: &str, params: &Json) -> Notification {\n        Notification::Unknown { method: method.to_owned(), params: params.clone() }\n    }\n\n    /// Returns `Unknown` for an unknown name, and for params of another shape.\n    pub(crate) fn parse(method: &str, params: &Json) -> Notification {\n        let known = match method {\n";
     for (name, variant, _, _) in &all {
