@@ -147,7 +147,7 @@ def test_the_error_for_an_undeclared_answerer_names_the_remedy(
     # The error of the blocking client once named the class of the other client.
     with (
         Client(COMMAND, session_dir=tmp_path) as blocking,
-        pytest.raises(ValueError, match=r": Client\(answers="),
+        pytest.raises(ValueError, match=r"use Client\(answers="),
     ):
         blocking.answer("session_before_tree", lambda *_: None)
 
