@@ -105,11 +105,19 @@ class Agent:
         """A turn that ends before the answer."""
         self._load(thread)
         turn = self._call("turn/start", threadId=thread, input=[{"type": "text", "text": prompt}])["turn"]
-        # The prompt is written before the model is asked.
-        time.sleep(0.5)
+        deadline = time.monotonic() + PATIENCE
+        while not self._is_written(prompt):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"codex has not written the prompt {prompt!r}")
+            time.sleep(0.05)
         self._call("turn/interrupt", threadId=thread, turnId=turn["id"])
         self._completed.get(timeout=PATIENCE)
         return turn["id"]
+
+    def _is_written(self, prompt):
+        """Whether a rollout has the prompt, which Codex writes before it asks the model."""
+        rollouts = (self.home / "sessions").rglob("*.jsonl")
+        return any(prompt in rollout.read_text(errors="replace") for rollout in rollouts)
 
     def fork(self, thread, turn):
         """A thread of its own that goes on after `turn`."""
