@@ -28,7 +28,7 @@ const OWN: [Own; 7] = [
 ];
 
 /// The commands about the open session.
-const OF_SESSION: [Own; 24] = [
+const OF_SESSION: [Own; 26] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
     ("branches", "", "list the branches"),
@@ -71,6 +71,12 @@ const OF_SESSION: [Own; 24] = [
         "write the session as html, markdown, jsonl or text",
     ),
     ("name", "[NAME]", "name this session"),
+    ("pin", "", "pin this session, or unpin it"),
+    (
+        "archive-session",
+        "",
+        "archive this session, or bring it back",
+    ),
     ("stats", "", "messages, tokens and cost"),
     ("context", "", "the messages that the model sees"),
     ("moves", "", "the moves of the leaf"),

@@ -574,3 +574,10 @@ fn guides_take_a_sixth_of_the_screen() {
         assert!(!query.folds.open_all);
     }
 }
+
+#[test]
+fn the_help_uses_the_columns_of_a_wide_terminal() {
+    let mut screen = Screen::tree(200, 50, tour());
+    screen.keys("?");
+    screen.check("help-wide");
+}

@@ -7,7 +7,8 @@ import type { Command } from '../model/live-state.ts';
 import { visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 
-const OWN: Command[] = [
+/** The commands of the page. Other clients cannot register these names (protocol.md §12.1). */
+export const OWN: Command[] = [
   { name: 'tree', description: 'to the leaf' },
   { name: 'branch', description: 'go to the selected entry' },
   { name: 'label', argumentHint: 'TEXT', description: 'label the selected entry' },

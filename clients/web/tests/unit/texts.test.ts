@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { formatRoute, parseRoute } from '../../src/model/route.ts';
 import { questionOf } from '../../src/model/questions.ts';
@@ -6,7 +7,7 @@ import { age, clock, duration } from '../../src/text/time.ts';
 import { bytes, plural, shorten, visible } from '../../src/text/visible.ts';
 import { cellsOf, drawnOf, mostCells } from '../../src/view/guides.tsx';
 import { GUIDE } from '../../src/view/sizes.ts';
-import { partsOf } from '../../src/view/command.tsx';
+import { OWN, partsOf } from '../../src/view/command.tsx';
 import { diffCounts } from '../../src/view/parts.tsx';
 
 test('a route names an entry whatever is in its id', () => {
@@ -38,6 +39,24 @@ test('times may be anything', () => {
   assert.equal(age('2026-11-22T08:00:00Z', Date.parse('2026-11-22T11:30:00Z')), '3h');
   assert.equal(duration(59_400), '59 s');
   assert.equal(duration(2 * 3600_000 + 5 * 60_000), '2 h 05 min');
+});
+
+test('a time has its date where the day differs from that of the row before', () => {
+  const [late, next, later] = [
+    new Date(2026, 10, 22, 23, 59),
+    new Date(2026, 10, 23, 0, 5),
+    new Date(2026, 10, 23, 9, 30),
+  ].map((time) => time.toISOString());
+  assert.equal(clock(late), '2026-11-22 23:59');
+  assert.equal(clock(next, late), '2026-11-23 00:05');
+  assert.equal(clock(later, next), '09:30');
+  assert.equal(clock(later, 'no time'), '2026-11-23 09:30');
+});
+
+test('the names of the own commands are reserved', () => {
+  const path = new URL('../../../../schema/commands.txt', import.meta.url);
+  const reserved = readFileSync(path, 'utf8').split('\n');
+  for (const { name } of OWN) assert.ok(reserved.includes(name), name);
 });
 
 test('guides are cut from the left, and the number of missing steps counts as guides', () => {

@@ -28,6 +28,8 @@ impl Model {
             "name-branch" => return self.name_branch(argument),
             "archive" => return self.archive(),
             "unarchive" => return self.unarchive(),
+            "pin" => return self.pin(),
+            "archive-session" => return self.archive_session(),
             "btw" => return self.ask_beside(argument),
             "keep" => return self.keep_aside(),
             "show-archived" => return self.show_archived(),
