@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/import"))
-from model import Model, is_about_title  # noqa: E402
+from model import Model, is_aside  # noqa: E402
 
 DAEMON, INSTALLED, *NAMES = sys.argv[1:]
 DAEMON, INSTALLED = Path(DAEMON).resolve(), Path(INSTALLED).absolute()
@@ -127,7 +127,7 @@ def check(name, folder):
         )
         assert ended.returncode == 0, ended
         heard = [json.dumps(request) for request in model.requests]
-        titles = [json.dumps(request) for request in model.requests if is_about_title(request)]
+        titles = [json.dumps(request) for request in model.requests if is_aside(request)]
     # Neither another directory's conversation nor an export.
     assert not any("THERE" in request or "GIVEN" in request for request in heard), heard
     # A title is of this conversation, not of an earlier one.
