@@ -284,7 +284,9 @@ fn the_first_steps_of_the_document_work() {
     alice.make("second", 1, 10);
     let said = done(&alice, "treelined push --all");
     assert_eq!(
-        said.lines().filter(|line| line.contains("bytes pushed")).count(),
+        said.lines()
+            .filter(|line| line.contains("bytes pushed"))
+            .count(),
         2,
         "{said}"
     );
