@@ -150,7 +150,7 @@ struct NearWords {
 }
 
 impl NearWords {
-    /// What was searched instead of the word, and what else may have been meant.
+    /// Says which word took the place of the unknown one, and which other words may be meant.
     fn note(&self) -> String {
         let taken = self.taken.as_deref();
         let others = self.near.iter().map(String::as_str);

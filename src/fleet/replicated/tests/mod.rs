@@ -318,7 +318,7 @@ fn an_open_file_goes_on_with_a_log_that_was_made_anew_and_filled_again() {
     assert_eq!(published, PublishOutcome::Published);
 }
 
-/// What only the file has is a branch behind the lines of others, once.
+/// A push adds the lines that only the file has as a branch, after the lines of others, and adds them once.
 #[test]
 fn a_log_that_lost_lines_and_got_others_takes_those_of_the_file_as_a_branch() {
     let setup = Setup::of(&[line(1), line(2)]);
