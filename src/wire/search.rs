@@ -134,7 +134,8 @@ pub struct MoreHits {
 pub struct NearWords {
     /// The word of the question.
     pub word: String,
-    /// Known words that differ from it by at most two letters, the nearest first; at most 3.
+    /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of
+    /// known words with a blank between them if the word consists of these.
     pub near: Vec<String>,
     /// The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
     #[serde(skip_serializing_if = "Option::is_none")]

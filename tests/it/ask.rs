@@ -237,6 +237,34 @@ fn a_near_word_counts_in_place_of_a_mistyped_one() {
     assert_eq!(exact["hits"], json!([]));
 }
 
+/// `racecondition` and `raceconditon` found nothing, though an entry had both words.
+#[test]
+fn two_words_that_were_typed_as_one_are_found() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("u1", "", "The scheduler has a race condition")
+        .user("u2", "u1", "The races of the year 2026")
+        .user("u3", "u2", "A note about rac and ondition");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let pair = |word: &str, pair: &str| json!([{"word": word, "near": [pair], "taken": pair}]);
+    for (word, words) in [
+        ("racecondition", "race condition"),
+        ("raceconditon", "race condition"),
+        ("shcedulercondition", "scheduler condition"),
+    ] {
+        let result = ask(&mut d, word);
+        assert_eq!(result["didYouMean"], pair(word, words), "{word}");
+        assert_eq!(ids(&result)[0], "u1", "{word}");
+    }
+    let ranges = |result: &Json| result["hits"][0]["ranges"].as_array().unwrap().len();
+    assert_eq!(ranges(&ask(&mut d, "racecondition")), 2);
+    // What has a number does not consist of words, and each part is known or near to a known word.
+    for word in ["2026racecondition", "racerunner"] {
+        assert!(ask(&mut d, word).get("didYouMean").is_none(), "{word}");
+    }
+}
+
 /// A hook that may wait for few seconds read every session each time, and never came to an answer.
 #[test]
 fn what_is_not_read_in_time_is_left_out_and_what_is_read_is_kept() {

@@ -13,6 +13,7 @@ mod counts;
 mod entries;
 mod filtered;
 mod gather;
+mod glued;
 mod in_files;
 mod kept;
 mod ranked;

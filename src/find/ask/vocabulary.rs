@@ -3,6 +3,7 @@
 
 use super::counted::CountedFile;
 use super::counts::Counts;
+use super::glued::{self, Parts};
 use super::kept::KeptCounts;
 use super::request::AskRequest;
 use super::segments::{Row, Segments};
@@ -42,11 +43,22 @@ pub(super) struct KnownWords<'k> {
     pub read: &'k HashMap<usize, Counts>,
 }
 
-/// A word of a question that no entry has, and the known words near to it. Each known word has its distance and the
-/// number of sessions that have it.
-struct NearOnes<'q> {
-    word: MistypedWord<'q>,
-    near: BTreeMap<String, (usize, usize)>,
+/// A word of a question that no entry has, and the known words near to it.
+pub(super) struct NearOnes<'q> {
+    pub word: MistypedWord<'q>,
+    /// Each known word with its distance and the number of sessions that have it.
+    pub near: BTreeMap<String, (usize, usize)>,
+    parts: Parts,
+}
+
+impl<'q> NearOnes<'q> {
+    fn new(word: MistypedWord<'q>) -> Self {
+        Self {
+            word,
+            near: BTreeMap::new(),
+            parts: Parts::default(),
+        }
+    }
 }
 
 /// Compares known words, one on each line, with each of `ones`. `sessions` returns how many sessions have the word on a
@@ -59,14 +71,19 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
             letters |= letter(*byte);
             continue;
         }
-        for NearOnes { word, near } in &mut *ones {
-            if !word.may_be_near(at - start, letters) {
+        for NearOnes { word, near, parts } in &mut *ones {
+            let may_be_near = word.may_be_near(at - start, letters);
+            let may_be_part = word.may_have_part(at - start, letters);
+            if !may_be_near && !may_be_part {
                 continue;
             }
-            let known = known.get(start..at).map(std::str::from_utf8);
-            if let Some(Ok(known)) = known
-                && let Some(distance) = word.distance(known)
-            {
+            let Some(Ok(known)) = known.get(start..at).map(std::str::from_utf8) else {
+                continue;
+            };
+            if may_be_part {
+                parts.note(word.text(), known, || sessions(line));
+            }
+            if may_be_near && let Some(distance) = word.distance(known) {
                 let near = near.entry(known.to_owned());
                 near.or_insert((distance, 0)).1 += sessions(line);
             }
@@ -91,17 +108,65 @@ pub(super) fn near_words(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let ones = words.iter().map(|(_, word)| NearOnes {
-        word: MistypedWord::new(word),
-        near: BTreeMap::new(),
-    });
+    let ones = words
+        .iter()
+        .map(|(_, word)| NearOnes::new(MistypedWord::new(word)));
     let mut ones: Vec<NearOnes<'_>> = ones.collect();
-    of_segments(known, &mut ones, cancel)?;
-    of_own_files(known, &mut ones, cancel)?;
-    let words = words.into_iter().zip(ones);
-    let words = words.filter(|(_, ones)| !ones.near.is_empty());
-    let proposed = words.map(|((term, word), ones)| proposed(term, word, ones));
-    Ok(proposed.collect())
+    of_all(known, &mut ones, cancel)?;
+    let pairs = pairs(&ones, known, cancel)?;
+    let words = words.into_iter().zip(ones).zip(pairs);
+    let proposed = words.map(|(((term, word), ones), pair)| {
+        let mut proposed = proposed(term, word, ones);
+        if let Some(pair) = pair.filter(|_| proposed.taken.is_none()) {
+            proposed.near.insert(0, pair.clone());
+            proposed.near.truncate(MOST);
+            proposed.taken = Some(pair);
+        }
+        proposed
+    });
+    Ok(proposed.filter(|words| !words.near.is_empty()).collect())
+}
+
+/// For each word without near words: the two known words that it consists of, or a known word and one near to the rest.
+fn pairs(
+    ones: &[NearOnes<'_>],
+    known: &KnownWords<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<Option<String>>> {
+    let (mut pairs, mut rests) = (Vec::new(), Vec::new());
+    for (number, NearOnes { word, near, parts }) in ones.iter().enumerate() {
+        let has_digit = word.text().bytes().any(|byte| byte.is_ascii_digit());
+        let is_lone = !has_digit && !near.keys().any(|known| word.begins_as(known));
+        let pair = parts.pair(word.text()).filter(|_| is_lone);
+        if is_lone && pair.is_none() {
+            rests.extend(glued::rests(number, word.text(), parts));
+        }
+        pairs.push(pair);
+    }
+    if rests.is_empty() {
+        return Ok(pairs);
+    }
+    let of_rests = rests.iter().map(|rest| NearOnes::new(rest.mistyped()));
+    let mut of_rests: Vec<_> = of_rests.collect();
+    of_all(known, &mut of_rests, cancel)?;
+    let mut best = vec![usize::MAX; pairs.len()];
+    for (rest, found) in rests.iter().zip(&of_rests) {
+        let (Some(pair), Some(best)) = (pairs.get_mut(rest.of), best.get_mut(rest.of)) else {
+            continue;
+        };
+        if let Some((distance, found)) = rest.pair(found)
+            && distance < *best
+        {
+            (*best, *pair) = (distance, Some(found));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Compares the words of all sessions.
+fn of_all(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cancel) -> Result<()> {
+    of_segments(known, ones, cancel)?;
+    of_own_files(known, ones, cancel)
 }
 
 /// The nearest words first; of equally near ones those that begin with the same letter, then those that have the same
@@ -112,6 +177,7 @@ fn proposed(
     NearOnes {
         word: mistyped,
         near,
+        ..
     }: NearOnes<'_>,
 ) -> NearWords {
     let mut near: Vec<_> = near.into_iter().collect();
@@ -163,8 +229,9 @@ fn of_segments(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cance
         }
     }
     // A word is proposed only if one of the counted sessions has it.
-    for NearOnes { near, .. } in ones {
+    for NearOnes { near, parts, .. } in ones {
         near.retain(|_, (_, sessions)| *sessions > 0);
+        parts.forget_unused();
     }
     Ok(())
 }
@@ -241,14 +308,13 @@ mod tests {
                 Some(((*known).to_owned(), (mistyped.distance(known)?, *sessions)))
             });
             let near = near.collect();
-            super::proposed(
-                0,
-                word,
-                NearOnes {
-                    word: mistyped,
-                    near,
-                },
-            )
+            let parts = Parts::default();
+            let ones = NearOnes {
+                word: mistyped,
+                near,
+                parts,
+            };
+            super::proposed(0, word, ones)
         };
         let jest = proposed("jest", &[("test", 9), ("jets", 1), ("best", 8)]);
         assert_eq!(jest.near, ["jets", "test", "best"]);

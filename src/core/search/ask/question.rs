@@ -25,6 +25,9 @@ const TAKEN_WEIGHT: f64 = 0.7;
 const MAX_DISTANCE: usize = 2;
 /// Words with fewer bytes are not corrected, since they are similar to too many others.
 const MIN_BYTES: usize = 4;
+/// The fewest bytes of a word that two words are found in, and of each of these.
+const MIN_PAIR_BYTES: usize = 8;
+const MIN_PART_BYTES: usize = 4;
 
 /// A question: its words in order, and the terms to search for.
 #[derive(Debug, Clone)]
@@ -99,22 +102,24 @@ impl Question {
     }
 
     /// The question with known words in place of mistyped ones. Each of `taken` is the index of a term in
-    /// [`Question::terms`], and the word that counts in its place.
+    /// [`Question::terms`], and the word that counts in its place, or two words with a blank between them.
     pub fn with_taken<'w>(&self, taken: impl IntoIterator<Item = (usize, &'w str)>) -> Self {
         let (mut question, mut replaced) = (self.clone(), Vec::new());
-        for (number, word) in taken {
-            let (Some(old), Some(new)) = (self.terms.get(number), term_of(word)) else {
+        for (number, words) in taken {
+            let Some(old) = self.terms.get(number) else {
                 continue;
             };
             replaced.push(old.term);
             let places = question.places.remove(&old.term).unwrap_or_default();
-            question.places.entry(new).or_default().extend(places);
-            if question.number(new).is_none() {
-                question.terms.push(QuestionTerm {
-                    term: new,
-                    weight: old.weight * TAKEN_WEIGHT,
-                    ..old.clone()
-                });
+            for new in terms_of(words) {
+                question.places.entry(new).or_default().extend(&places);
+                if question.number(new).is_none() {
+                    question.terms.push(QuestionTerm {
+                        term: new,
+                        weight: old.weight * TAKEN_WEIGHT,
+                        ..old.clone()
+                    });
+                }
             }
         }
         question.terms.retain(|one| !replaced.contains(&one.term));
@@ -151,11 +156,11 @@ impl Question {
     }
 }
 
-/// The term of a plain word.
-fn term_of(word: &str) -> Option<Term> {
-    let mut term = None;
-    Tokenizer::default().each(word, |token| term = Some(token.term));
-    term
+/// The terms of plain words.
+fn terms_of(words: &str) -> Vec<Term> {
+    let mut terms = Vec::new();
+    Tokenizer::default().each(words, |token| terms.push(token.term));
+    terms
 }
 
 /// A word that was perhaps mistyped, to be compared with many known ones.
@@ -183,6 +188,19 @@ impl<'w> MistypedWord<'w> {
         self.word.len() >= MIN_BYTES
             && self.word.len().abs_diff(len) <= self.most
             && (self.letters ^ letters).count_ones() as usize <= self.most * 2
+    }
+
+    /// The word as it was typed, case-folded.
+    pub fn text(&self) -> &'w str {
+        self.word
+    }
+
+    /// Whether a known word may be a part of this one, which was perhaps typed without a blank, by its length in bytes and
+    /// the set of its letters ([`letter`]).
+    pub fn may_have_part(&self, len: usize, letters: u32) -> bool {
+        self.word.len() >= MIN_PAIR_BYTES
+            && (MIN_PART_BYTES..=self.word.len() - MIN_PART_BYTES).contains(&len)
+            && letters & !self.letters == 0
     }
 
     /// Whether a known word begins with the same letter. Few people mistype the first letter of a word.
