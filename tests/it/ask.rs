@@ -1,5 +1,7 @@
 //! `search {mode: "ask"}`: entries ranked by a question. protocol.md §3.16.
 
+mod near;
+
 use std::fs;
 
 use crate::harness::*;
@@ -161,32 +163,6 @@ fn pages_are_of_one_ranking_until_it_is_given_up() {
     );
 }
 
-#[test]
-fn a_word_that_no_entry_has_gets_near_ones() {
-    let home = Home::new();
-    store(
-        &home,
-        Log::new("s").user("u1", "", "The configuration of the scheduler"),
-        "s",
-    );
-    let mut d = Daemon::quiet_in(&home);
-    let result = ask(&mut d, "shceduler configuration");
-    assert_eq!(ids(&result), ["u1"]);
-    let near = |word: &str, taken: Option<&str>| {
-        let mut near = json!({"word": word, "near": ["scheduler"]});
-        if let Some(taken) = taken {
-            near["taken"] = json!(taken);
-        }
-        json!([near])
-    };
-    assert_eq!(result["didYouMean"], near("shceduler", Some("scheduler")));
-    assert!(ask(&mut d, "scheduler").get("didYouMean").is_none());
-    // The first letter is seldom wrong.
-    let result = ask(&mut d, "ccheduler");
-    assert_eq!(result["didYouMean"], near("ccheduler", None));
-    assert!(ids(&result).is_empty());
-}
-
 /// Each hit shows the name of its session, which was one of three hits all the same.
 #[test]
 fn a_name_is_in_the_place_of_no_other_entry() {
@@ -210,59 +186,6 @@ fn a_name_is_in_the_place_of_no_other_entry() {
     );
     assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(result["more"], json!([{"sessionId": "s", "count": 2}]));
-}
-
-/// A question with one wrong letter had to be asked again.
-#[test]
-fn a_near_word_counts_in_place_of_a_mistyped_one() {
-    let home = Home::new();
-    let log = Log::new("s")
-        .user("u1", "", "The scheduler has a race condition")
-        .user("u2", "u1", "The queue of the scheduler")
-        .user("u3", "u2", "A race between two runners");
-    store(&home, log, "s");
-    let mut d = Daemon::quiet_in(&home);
-    let result = ask(&mut d, "shceduler");
-    assert_eq!(ids(&result).len(), 2);
-    assert_eq!(result["totals"]["entries"], 2);
-    let snippet = result["hits"][0]["snippet"].as_str().unwrap();
-    let at = snippet.find("scheduler").unwrap() as u64;
-    assert_eq!(result["hits"][0]["ranges"], json!([[at, at + 9]]));
-    // It is part of a phrase, and weighs less than the word as it is written.
-    assert_eq!(ids(&ask(&mut d, "race conditon"))[0], "u1");
-    let score = |result: &Json| result["hits"][0]["score"].as_f64().unwrap();
-    assert!(score(&ask(&mut d, "scheduler")) > score(&result));
-    // The exact modes stay exact.
-    let exact = d.ok("search", json!({"query": "shceduler", "mode": "words"}));
-    assert_eq!(exact["hits"], json!([]));
-}
-
-/// `racecondition` and `raceconditon` found nothing, though an entry had both words.
-#[test]
-fn two_words_that_were_typed_as_one_are_found() {
-    let home = Home::new();
-    let log = Log::new("s")
-        .user("u1", "", "The scheduler has a race condition")
-        .user("u2", "u1", "The races of the year 2026")
-        .user("u3", "u2", "A note about rac and ondition");
-    store(&home, log, "s");
-    let mut d = Daemon::quiet_in(&home);
-    let pair = |word: &str, pair: &str| json!([{"word": word, "near": [pair], "taken": pair}]);
-    for (word, words) in [
-        ("racecondition", "race condition"),
-        ("raceconditon", "race condition"),
-        ("shcedulercondition", "scheduler condition"),
-    ] {
-        let result = ask(&mut d, word);
-        assert_eq!(result["didYouMean"], pair(word, words), "{word}");
-        assert_eq!(ids(&result)[0], "u1", "{word}");
-    }
-    let ranges = |result: &Json| result["hits"][0]["ranges"].as_array().unwrap().len();
-    assert_eq!(ranges(&ask(&mut d, "racecondition")), 2);
-    // What has a number does not consist of words, and each part is known or near to a known word.
-    for word in ["2026racecondition", "racerunner"] {
-        assert!(ask(&mut d, word).get("didYouMean").is_none(), "{word}");
-    }
 }
 
 /// A hook that may wait for few seconds read every session each time, and never came to an answer.
@@ -610,4 +533,34 @@ fn damaged_counts_change_no_answer() {
         fs::write(&file, bytes).unwrap();
     }
     assert_eq!(ask(&mut d, "parser")["hits"], whole["hits"]);
+}
+
+#[test]
+fn a_question_reports_its_progress_and_streams_no_hits() {
+    let home = Home::new();
+    for id in ["a", "b"] {
+        store(
+            &home,
+            Log::new(id).user("u1", "", "Where is the parser?"),
+            id,
+        );
+    }
+    let files = home.session_files();
+    let sizes = files.iter().map(|path| fs::metadata(path).unwrap().len());
+    let bytes: u64 = sizes.sum();
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    d.init(json!({"progress": {}, "searchHits": {}}));
+    let id = d.send("search", json!({"query": "parser", "mode": "ask"}));
+    assert_eq!(ids(&d.response(&id).unwrap()).len(), 2);
+    let told = d.received("progress");
+    assert!(!told.is_empty());
+    for progress in told {
+        let read = progress["progress"].as_f64().unwrap();
+        assert!(read > 0.0 && read <= bytes as f64, "{read}");
+        assert_eq!(
+            (&progress["token"], &progress["total"]),
+            (&id, &json!(bytes as f64))
+        );
+    }
+    d.no_notification("search_hit");
 }

@@ -1,6 +1,5 @@
 //! Finds the two known words of a word that was typed without the blank between them.
 
-use super::vocabulary::NearOnes;
 use std::collections::BTreeMap;
 use treelined_core::search::ask::MistypedWord;
 
@@ -86,11 +85,13 @@ impl<'q> Rest<'q> {
         MistypedWord::new(self.rest)
     }
 
-    /// The known word and the known word that is nearest to the rest, and the distance of the latter.
-    pub(super) fn pair(&self, found: &NearOnes<'_>) -> Option<(usize, String)> {
-        let near = found.near.iter();
+    /// The known word and the known word that is nearest to the rest, and the distance of the latter. `near` has the known
+    /// words near to the rest, each with its distance and its number of sessions.
+    pub(super) fn pair(&self, near: &BTreeMap<String, (usize, usize)>) -> Option<(usize, String)> {
+        let mistyped = self.mistyped();
         let (near, (distance, _)) = near
-            .filter(|(near, _)| found.word.begins_as(near))
+            .iter()
+            .filter(|(near, _)| mistyped.begins_as(near))
             .min_by_key(|(_, (distance, sessions))| (*distance, usize::MAX - *sessions))?;
         let pair = match self.is_ending {
             true => format!("{} {near}", self.known),

@@ -63,10 +63,15 @@ impl Rankings {
 
     /// The ranking of this name; `None` if it is not kept any more, or another daemon gave the name.
     pub fn get(&self, name: &str) -> Option<Arc<Ranking>> {
+        self.get_at(name, Instant::now())
+    }
+
+    fn get_at(&self, name: &str, now: Instant) -> Option<Arc<Ranking>> {
         let (number, daemon) = name.split_once('.')?;
         let number: u64 = number.parse().ok().filter(|_| daemon == self.daemon)?;
         let mut kept = lock(&self.kept);
-        kept.all.retain(|one| one.since.elapsed() < KEPT);
+        kept.all
+            .retain(|one| now.saturating_duration_since(one.since) < KEPT);
         let found = kept.all.iter().find(|one| one.number == number)?;
         Some(Arc::clone(&found.ranking))
     }
@@ -98,6 +103,18 @@ mod tests {
         assert!(rankings.get(&first).is_some());
         let last = rankings.keep(ranking());
         assert!(rankings.get(&first).is_none() && rankings.get(&last).is_some());
+    }
+
+    #[test]
+    fn a_ranking_is_kept_for_ten_minutes() {
+        let rankings = Rankings::new("a");
+        let before = Instant::now();
+        let name = rankings.keep(ranking());
+        let after = |seconds| before + Duration::from_secs(seconds);
+        assert!(rankings.get_at(&name, after(599)).is_some());
+        // A minute more, since the machine may have paused before the ranking was kept.
+        assert!(rankings.get_at(&name, after(660)).is_none());
+        assert!(rankings.get(&name).is_none());
     }
 
     /// The numbers of rankings begin anew in each daemon. Once a cursor from an earlier daemon named a page of another

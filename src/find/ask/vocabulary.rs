@@ -44,10 +44,10 @@ pub(super) struct KnownWords<'k> {
 }
 
 /// A word of a question that no entry has, and the known words near to it.
-pub(super) struct NearOnes<'q> {
-    pub word: MistypedWord<'q>,
+struct NearOnes<'q> {
+    word: MistypedWord<'q>,
     /// Each known word with its distance and the number of sessions that have it.
-    pub near: BTreeMap<String, (usize, usize)>,
+    near: BTreeMap<String, (usize, usize)>,
     parts: Parts,
 }
 
@@ -154,7 +154,7 @@ fn pairs(
         let (Some(pair), Some(best)) = (pairs.get_mut(rest.of), best.get_mut(rest.of)) else {
             continue;
         };
-        if let Some((distance, found)) = rest.pair(found)
+        if let Some((distance, found)) = rest.pair(&found.near)
             && distance < *best
         {
             (*best, *pair) = (distance, Some(found));

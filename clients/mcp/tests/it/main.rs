@@ -222,6 +222,17 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
     let mut server = folders.server(&[]);
     let instructions = server.hello["instructions"].as_str().unwrap();
     assert!(instructions.contains("about session s1"), "{instructions}");
+    assert_eq!(instructions.lines().count(), 5, "{instructions}");
+    for tool in [
+        "what_was_tried",
+        "why_left",
+        "files_history",
+        "search_history",
+        "read_branch",
+        "read_entry",
+    ] {
+        assert!(instructions.contains(tool), "{tool}: {instructions}");
+    }
 
     let text = server.text("search_history", json!({"query": "zebra"}));
     // The second hit is the summary, which quotes the user's text.

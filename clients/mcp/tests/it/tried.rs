@@ -121,6 +121,32 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
 }
 
 #[test]
+fn the_newest_attempts_come_first() {
+    let folders = Folders::new();
+    let cwd = folders.path("work").display().to_string();
+    let mut lines = vec![
+        json!({"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd}),
+    ];
+    // The order of the days is neither that of the file nor its reverse.
+    for (id, day) in [("first", 3), ("second", 9), ("third", 1), ("fourth", 5)] {
+        let message = json!({"role": "user", "content": "Clear the zebra cache."});
+        let at = format!("2026-01-0{day}T00:00:00.000Z");
+        lines.push(json!({"type": "message", "id": id, "parentId": null, "timestamp": at, "message": message}));
+    }
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let path = folders.path("sessions").join("s1.jsonl");
+    std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    let text = folders
+        .server(&[])
+        .text("what_was_tried", json!({"topic": "zebra"}));
+    assert_eq!(
+        ids(&text, "branch"),
+        ["second", "fourth", "first", "third"],
+        "{text}"
+    );
+}
+
+#[test]
 fn what_was_tried_has_a_budget() {
     let folders = Folders::new();
     let mut requests = Vec::new();
