@@ -1,5 +1,5 @@
 """Real agents, offline, call tools of the server. A stand-in for their model asks for a search and for a long entry, and
-the next request of the agent must have the whole text of the server, unchanged. Only tests/long/claude runs Claude Code.
+the next request of the agent must have the whole text of the server, unchanged. Only tests/long runs Gemini CLI and Claude Code.
 The texts of its requests are recorded in claude-code.json, and must equal the texts that the server sends now.
 
 The arguments are the server, the daemon, the folder of the installed agents, and the names of agents.
@@ -80,6 +80,24 @@ def claude_code(folder, url, server, prompt):
     return [INSTALLED / "claude-code/claude", "-p", prompt, *settings], environment
 
 
+def gemini(folder, url, server, prompt):
+    agent = importlib.import_module("gemini")
+    command, *arguments = server
+    # A trusted server is asked without the user's consent.
+    servers = {"treelined": {"command": command, "args": arguments, "trust": True}}
+    home = folder / ".gemini"
+    home.mkdir()
+    (home / "settings.json").write_text(json.dumps({**agent.SETTINGS, "mcpServers": servers}))
+    environment = {
+        "GEMINI_API_KEY": "none",
+        "GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1"),
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "NO_COLOR": "1",
+    }
+    # With the name of a model, no model is asked to choose one.
+    return ["node", INSTALLED / "gemini" / agent.PROGRAM, "--model", "stub-1", "-p", prompt], environment
+
+
 def heard_opencode(request):
     last = request["messages"][-1]
     return last["content"] if last["role"] == "tool" else None
@@ -89,6 +107,19 @@ def heard_codex(request):
     last = request["input"][-1]
     # Codex puts a line before the text.
     return last["output"][-1]["text"] if last["type"] == "function_call_output" else None
+
+
+def heard_gemini(request):
+    parts = request["contents"][-1]["parts"]
+    results = [part["functionResponse"] for part in parts if "functionResponse" in part]
+    if not results:
+        return None
+    assert len(results) == 1 and set(results[0]["response"]) == {"output"}, results
+    # Gemini CLI puts the text of a server between two lines.
+    output = results[0]["response"]["output"]
+    begin, end = "<untrusted_context>\n", "\n</untrusted_context>"
+    assert output.startswith(begin) and output.endswith(end), output
+    return output.removeprefix(begin).removesuffix(end)
 
 
 def heard_claude_code(request):
@@ -108,6 +139,7 @@ def text_of_result(result):
 AGENTS = {
     "opencode": (opencode, heard_opencode),
     "codex": (codex, heard_codex),
+    "gemini": (gemini, heard_gemini),
     "claude-code": (claude_code, heard_claude_code),
 }
 
