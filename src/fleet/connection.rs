@@ -214,7 +214,7 @@ fn options(settings: &NatsSettings, denials: Arc<Mutex<Denials>>) -> Result<Conn
                     Event::ServerError(ServerError::Other(why)) if is_denial(&why) => {
                         lock(&denials).add(why);
                     }
-                    event => tracing::info!(%event, "connection to the log"),
+                    event => tracing::info!(%event, "connection to the team's servers"),
                 }
             }
         });

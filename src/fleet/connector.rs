@@ -69,7 +69,7 @@ impl ConnectorState {
         }
         match &self.log {
             Some(log) if !log.is_connected() => {
-                Err(away("the connection to the servers of the log is lost"))
+                Err(away("the connection to the team's servers is lost"))
             }
             log => Ok(log.as_ref()),
         }
@@ -155,7 +155,7 @@ async fn watch(log: Weak<dyn Engine>, connector: Weak<Connector>) {
         };
         let mut state = lock(&connector.state);
         if let (None, Some(error)) = (&state.misconfigured, &misconfigured) {
-            tracing::warn!(%error, "nothing is appended to the log");
+            tracing::warn!(%error, "nothing is appended to the team's stream");
         }
         state.misconfigured = misconfigured;
     }
@@ -173,11 +173,11 @@ pub(super) fn connect_beside(connector: &Arc<Connector>) {
         if let Some(connector) = early.upgrade()
             && let Err(error) = connector.connect()
         {
-            tracing::warn!(%error, "the log is away; sessions can be read");
+            tracing::warn!(%error, "the team's servers do not answer; sessions can be read");
         }
     });
     if let Err(error) = started {
-        tracing::warn!(%error, "the log is connected by its first use");
+        tracing::warn!(%error, "the team's servers are connected at the first use");
     }
 }
 
@@ -212,7 +212,10 @@ impl LogSource for Connector {
         // If other requests get answers, the servers are slow but not away.
         let is_heard = |log: &Arc<dyn Engine>| log.acknowledged_in(PAUSE);
         if state.fault().is_none() && !state.log.as_ref().is_some_and(is_heard) {
-            let why = format!("the log did not answer a moment ago: {}", error.message);
+            let why = format!(
+                "the team's servers did not answer a moment ago: {}",
+                error.message
+            );
             state.failed = Some((Instant::now(), away(&why)));
         }
     }

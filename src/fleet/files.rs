@@ -100,7 +100,7 @@ fn complete(at: &Location, lines: &[u8]) -> Result<AppendOutcome> {
         _ if listing::header(at).is_some() => Ok(AppendOutcome::Conflict),
         _ => {
             let why = format!(
-                "{} has no session header: it is in the way of the session of the log",
+                "{} has no session header: it is in the way of the session of the team",
                 at.path().display()
             );
             Err(Error::new(Kind::HeaderMissing, why))
@@ -313,7 +313,8 @@ struct HeaderLine {
 /// The header at the beginning of a log. Its members become names of files, so only a well-formed header is accepted.
 pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
     let foreign = |why: &str| {
-        let why = format!("the log of session {session:?} does not begin with its header: {why}");
+        let why =
+            format!("the stream of session {session:?} does not begin with its header: {why}");
         Error::new(Kind::LogForeign, why)
     };
     let first = lines

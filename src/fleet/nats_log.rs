@@ -75,12 +75,12 @@ pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
             Error::new(Kind::LogMisconfigured, why)
         }
         OTHER_STREAM => {
-            let why = format!("another stream than {stream:?} has the subjects of sessions");
+            let why = format!("the subjects of sessions belong to another stream than {stream:?}");
             Error::new(Kind::LogMisconfigured, why)
         }
         SUBJECT_OVERLAP => {
             let why = format!(
-                "another stream than {stream:?} has the subjects of sessions: name it in [team]"
+                "the subjects of sessions belong to another stream than {stream:?}: name that one in [team]"
             );
             Error::new(Kind::LogMisconfigured, why)
         }
@@ -93,7 +93,7 @@ pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
             format!("the stream {stream:?}: {description}"),
         ),
         STORE_FAILED | SEALED => {
-            let why = format!("the stream {stream:?} takes no more messages: {description}");
+            let why = format!("the stream {stream:?} accepts no more messages: {description}");
             Error::new(Kind::LogMisconfigured, why)
         }
         code => unavailable(format!("the stream {stream:?}: {description} ({code})")),

@@ -264,6 +264,6 @@ fn message_id(session: &str, expected: Position, payload: &[u8]) -> String {
 /// The error for lines that may be in the stream, or may appear there later. If the same append is repeated, it finds
 /// them.
 fn unknown(why: &str) -> Error {
-    let why = format!("the lines may be in the log: {why}");
+    let why = format!("the lines may be in the team's stream: {why}");
     Error::new(Kind::DurabilityUnknown, why)
 }

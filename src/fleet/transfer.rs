@@ -120,7 +120,7 @@ pub(super) fn append_rest(
             .find(|line| line.len() > longest)
         {
             let why = format!(
-                "a line of session {session:?} has {} bytes, and an append to the log at most {longest}",
+                "a line of session {session:?} has {} bytes, and an append to the team's stream at most {longest}",
                 line.len()
             );
             return Err(Error::new(Kind::PayloadTooLarge, why));
@@ -315,7 +315,7 @@ pub(super) fn diverged(session: &str, agreed: &Agreement, partial: usize) -> Err
 
 fn diverged_after(session: &str, offset: u64) -> Error {
     let why = format!(
-        "the file and the log of session {session:?} differ after byte {offset}, and neither is the beginning of the other"
+        "the file and the stream of session {session:?} differ after byte {offset}, and neither is the beginning of the other"
     );
     Error::new(Kind::LogDiverged, why)
 }

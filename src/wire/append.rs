@@ -9,7 +9,7 @@ pub use treelined_core::durability::Durability;
 
 mutation_params! {
     /// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId`
-    /// is no navigation: it asks no client and cannot be undone.
+    /// is not a navigation: it asks no client and cannot be undone.
     #[schemars(example = super::examples::example(r#"{
       "entryId": "u1", "message": {"role": "user", "content": "Why does the build fail?"}
     }"#))]

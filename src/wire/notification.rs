@@ -231,7 +231,7 @@ pub struct SessionCompact {
 #[schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 17, "reason": "manual",
   "error": {
-    "code": 1302, "message": "the context has nothing older than what is to be kept",
+    "code": 1302, "message": "the context has no entries older than those to keep",
     "data": {"kind": "nothingToCompact", "retryable": false}
   }
 }"#))]

@@ -251,7 +251,7 @@ fn a_list_of_more_sessions_than_it_keeps_says_so() {
     fleet.sql(&[make]);
     machine.done(&["push", "newest", "--json"]);
     let (is_done, text) = shown(&machine, &["pull", "--list"]);
-    let is_told = text.contains("the log has more sessions than the list keeps");
+    let is_told = text.contains("the team has more sessions than the list keeps");
     assert!(
         is_done && is_told && text.contains("newest"),
         "{}",

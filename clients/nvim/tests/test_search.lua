@@ -186,7 +186,7 @@ return {
       child:gives('notes', { 'treelined: nothing in the sessions matches "nowhere"' })
       child:command('Treelined search /[/')
       child:gives('#notes', 2)
-      f.matches(child:lua('return notes[2]'), '^treelined: search: .*is no regular expression')
+      f.matches(child:lua('return notes[2]'), '^treelined: search: .*is not a regular expression')
       equal(child:lua('return ' .. TITLE), 'treelined: says · words')
     end,
   },

@@ -379,7 +379,7 @@ return {
       -- An invalid pattern is refused once, and all rows are shown again.
       child:command('Treelined query /[/')
       child:gives('#notes', 2)
-      f.matches(child:lua('return notes[2]'), 'is no regular expression')
+      f.matches(child:lua('return notes[2]'), 'is not a regular expression')
       child:gives('vim.api.nvim_buf_line_count(0)', 4)
       -- One slash or two slashes alone are words.
       child:command('Treelined query //')

@@ -416,7 +416,7 @@ fn text_member(object: &[u8], name: &str) -> Option<String> {
 fn nothing_to_compact() -> Error {
     Error::new(
         ErrorKind::NothingToCompact,
-        "the context has nothing older than what is to be kept",
+        "the context has no entries older than those to keep",
     )
 }
 

@@ -154,7 +154,7 @@ fn reason(error: &regex::Error) -> String {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             let last = last.strip_prefix("error: ").unwrap_or(last);
-            format!("is no regular expression: {last}")
+            format!("is not a regular expression: {last}")
         }
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         let parse = |text: &str, mode| Query::parse(text, mode).map(|query| query.is_some());
         assert_eq!(parse("(", Mode::Words), Ok(true));
         assert_eq!(parse("(", Mode::Literal), Ok(true));
-        let unclosed = Err("is no regular expression: unclosed group".to_owned());
+        let unclosed = Err("is not a regular expression: unclosed group".to_owned());
         assert_eq!(parse("(", Mode::Regex), unclosed);
         let large = parse(r"(\pL{100}){100}", Mode::Regex).unwrap_err();
         assert!(large.starts_with("is a pattern of more than"), "{large}");

@@ -174,6 +174,6 @@ pub(super) fn number(position: Position) -> Result<i64> {
 /// The error for lines that may be in the database, or may appear there later. If the same append is repeated, it finds
 /// them by their bytes.
 fn unknown(why: &Error) -> Error {
-    let why = format!("the lines may be in the log: {}", why.message);
+    let why = format!("the lines may be in the team's stream: {}", why.message);
     Error::new(Kind::DurabilityUnknown, why)
 }

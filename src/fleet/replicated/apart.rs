@@ -243,7 +243,7 @@ impl ReplicatedFile {
         }
         tracing::info!(
             session = self.session,
-            "the file has the order of the log again"
+            "the file has the order of the team's stream again"
         );
         let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let size = file::status_of(&new).map_err(failed)?.size;

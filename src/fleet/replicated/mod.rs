@@ -385,7 +385,7 @@ impl ReplicatedFile {
             let copied = copy_log(log, &self.session, out, &mut reached, end);
             copied.map_err(|error| {
                 failed = Some(error);
-                io::Error::other("the log cannot be read")
+                io::Error::other("the team's stream cannot be read")
             })
         });
         match (replaced, failed) {
@@ -394,7 +394,7 @@ impl ReplicatedFile {
         }
         tracing::info!(
             session = self.session,
-            "the file has the order of the log again"
+            "the file has the order of the team's stream again"
         );
         let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         self.begin(&new, reached.record(identity))?;

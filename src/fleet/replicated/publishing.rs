@@ -130,7 +130,7 @@ impl ReplicatedFile {
         let most = log.max_line();
         if lines.len() > most {
             let why = format!(
-                "the entries have {} bytes, and an append to the log at most {most}",
+                "the entries have {} bytes, and an append to the team's stream at most {most}",
                 lines.len()
             );
             return Err(Error::new(Kind::PayloadTooLarge, why));

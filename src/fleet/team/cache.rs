@@ -181,7 +181,7 @@ impl TeamCache {
             let why = format!("rows of the list that are damaged or of other programs: {damaged}");
             list.incomplete = Some((Kind::LogForeign, why));
         } else if self.is_cut {
-            let why = "the log has more sessions than the list keeps".to_owned();
+            let why = "the team has more sessions than the list keeps".to_owned();
             list.incomplete = Some((Kind::ResponseTooLarge, why));
         }
         list

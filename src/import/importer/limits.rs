@@ -48,7 +48,7 @@ impl Limits {
     pub(crate) fn exceeded_by_scan(&self, made: u64, size: u64, records: u64) -> Option<String> {
         let most = self.bytes.max(self.times.saturating_mul(size));
         if made > most {
-            return Some(format!("it makes more than {most} bytes of {size}"));
+            return Some(format!("it unpacks to more than {most} bytes of {size}"));
         }
         (records > self.records).then(|| format!("it has more than {} records", self.records))
     }
@@ -56,9 +56,10 @@ impl Limits {
     /// The limit that the conversations of a source exceed; `None` if they exceed none.
     pub(crate) fn exceeded_by_members(&self, entries: u64, sessions: u64) -> Option<String> {
         if entries > self.entries {
-            return Some(format!("it makes more than {} entries", self.entries));
+            return Some(format!("it unpacks to more than {} entries", self.entries));
         }
-        (sessions > self.sessions).then(|| format!("it makes more than {} sessions", self.sessions))
+        (sessions > self.sessions)
+            .then(|| format!("it unpacks to more than {} sessions", self.sessions))
     }
 }
 

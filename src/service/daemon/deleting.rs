@@ -35,7 +35,7 @@ impl SessionFiles {
             return Ok(trashed.path());
         }
         if let Err(error) = undo(log, id, at) {
-            tracing::error!(%error, "the log says that a session is deleted which is not");
+            tracing::error!(%error, "the team's stream says that a session is deleted which is not");
         }
         Err(error)
     }

@@ -96,7 +96,7 @@ impl SessionFiles {
         match prepared {
             Err(error) if error.kind == Kind::SessionDeleted => Err(error),
             Err(error) => {
-                tracing::warn!(%error, "a session is opened without the log");
+                tracing::warn!(%error, "a session is opened without the team's stream");
                 Ok(())
             }
             Ok(()) => Ok(()),

@@ -72,7 +72,7 @@
 ---@field entryId string The id of the label entry.
 ---@field leafId string The leaf after the append: the label entry.
 
---- The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
+--- The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone.
 ---@class treelined.AppendMessageParams
 ---@field entryId? string The id of the new entry. A client that chooses it can repeat the request safely. Default: the daemon chooses one.
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.

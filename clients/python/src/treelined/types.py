@@ -744,7 +744,7 @@ class _AppendMessageParams(TypedDict):
 
 
 class AppendMessageParams(_AppendMessageParams, total=False):
-    """The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone."""
+    """The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""

@@ -317,7 +317,7 @@ impl Keymap {
                 let mut mine = Vec::new();
                 for name in names {
                     let key = Key::parse(name)
-                        .ok_or_else(|| format!("{place}: {name:?} is no key like \"ctrl+x\""))?;
+                        .ok_or_else(|| format!("{place}: {name:?} is not a key like \"ctrl+x\""))?;
                     if let Some(other) = given.insert((context, key), *action)
                         && other != *action
                     {
@@ -493,7 +493,7 @@ mod tests {
             ("[tree]\ntrash = \"x\"", "keys.tree.trash: no such action"),
             (
                 "[tree]\nundo = \"ctrl+\"",
-                "keys.tree.undo: \"ctrl+\" is no key",
+                "keys.tree.undo: \"ctrl+\" is not a key",
             ),
             (
                 "[tree]\ncopy = \"x\"\nundo = \"x\"",

@@ -91,7 +91,7 @@ async fn all_sessions_are_searched_and_hits_are_streamed() {
     fixture.daemon.run(search(2, "/f.il(s/"));
     let failure = fixture.found(2).await.1.unwrap_err();
     assert_eq!(failure.kind, "invalidParams");
-    let reason = "character 1: is no regular expression: unclosed group";
+    let reason = "character 1: is not a regular expression: unclosed group";
     assert_eq!(failure.message, reason);
     fixture.daemon.run(search(3, "/f.ils/"));
     assert_eq!(fixture.found(3).await.1.unwrap().total, 1);

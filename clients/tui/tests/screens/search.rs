@@ -180,7 +180,7 @@ fn a_bad_pattern_is_reported_at_the_input() {
     let generation = last_query(&screen).generation;
     let failure = |kind: &str| Failure {
         kind: kind.into(),
-        message: "is no regular expression: unclosed group".into(),
+        message: "is not a regular expression: unclosed group".into(),
     };
     screen.daemon(Daemon::Found {
         generation,

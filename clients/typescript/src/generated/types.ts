@@ -1753,7 +1753,7 @@ export interface AppendLabelResult {
   durability: Durability;
 }
 /**
- * The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
+ * The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone.
  */
 export interface AppendMessageParams {
   /**

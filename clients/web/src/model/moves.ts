@@ -71,7 +71,7 @@ const HINTS = new Map([
   ['sessionBusy', 'Another operation is running in this session. Try again when it has ended.'],
   ['leafMoved', 'The leaf has moved meanwhile. Look at the tree and try again.'],
   ['nothingToUndo', 'Nothing to undo.'],
-  ['nothingToCompact', 'The context has nothing older than what is to be kept.'],
+  ['nothingToCompact', 'The context has no entries older than those to keep.'],
   ['readOnly', 'The session cannot be changed from here.'],
   ['storageFull', 'There is no space on the disk. Nothing was lost; try again when there is.'],
 ]);

@@ -98,7 +98,7 @@ pub(super) fn unpack(
         };
         *left = left.checked_sub(read as u64).ok_or_else(|| {
             let message = format!(
-                "it makes more than {MOST_TIMES} times its size; unpack it and import the folder"
+                "it unpacks to more than {MOST_TIMES} times its size; unpack it and import the folder"
             );
             wrong(&message)
         })?;

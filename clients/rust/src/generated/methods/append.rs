@@ -11,7 +11,7 @@ use crate::{
 
 impl Client {
     /// Appends one message at the leaf or below another entry. After the append the leaf is the new
-    /// entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
+    /// entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone.
     /// `append_message`
     ///
     /// - `message`: The message, with a `role`. Its bytes are stored unchanged.

@@ -48,7 +48,7 @@ pub struct AppendLabelParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is no navigation: it asks no client and cannot be undone.
+/// The params of `append_message`. After the append the leaf is the new entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessageParams {
