@@ -223,7 +223,7 @@ Mark the text that was found if the snippet of MATCH is the label."
      ;; The mark is only on the row where a branch begins, since the other rows of the
      ;; branch are below it.
      (and (plist-get node :archived)
-          (treelined-row--fold node)
+          (string-match-p "\\(?:─\\|[|`]-\\) \\'" (or (plist-get node :prefix) ""))
           (treelined-row-faced " (archived)" 'treelined-guide))
      (and leaf (concat " " (treelined-row-faced (treelined-row-mark :active)
                                                 'treelined-active))))))

@@ -23,6 +23,19 @@
     (should (equal "a3" (treelined-tree-id)))
     (should (string-match-p "talk · 6 rows" (treelined-tree--header)))))
 
+;; Each client once drew rows of its own tests only, so their marks and words stood at other
+;; places.
+(ert-deftest treelined-tree-draws-the-rows-of-the-fixture-as-all-clients ()
+  (let* ((file (expand-file-name "../../tests/data/rows/left.json" treelined-test-folder))
+         (fixture (with-temp-buffer
+                    (insert-file-contents file)
+                    (json-parse-buffer :object-type 'plist :null-object nil :false-object nil)))
+         (drawn (seq-map (lambda (node)
+                           ;; The mark of the active path and a space come first.
+                           (substring-no-properties (treelined-row-line node nil) 2))
+                         (plist-get fixture :nodes))))
+    (should (equal (seq-into (plist-get fixture :lines) 'list) drawn))))
+
 (ert-deftest treelined-tree-is-drawn-in-ascii-if-that-is-set ()
   (let ((treelined-render 'ascii))
     (treelined-test-with-tree

@@ -105,10 +105,8 @@ test('rows have an icon by kind, and marks before a text that may be cut off', (
   assert.equal(failed.icon, 'error');
   assert.equal(failed.spoken, 'user, Why?, failed');
   // What is odd about an entry was not shown.
-  assert.equal(
-    lookOf({ ...ROW, flags: ['orphan'], archived: true }).description,
-    'orphan archived',
-  );
+  const odd = { ...ROW, flags: ['orphan'], archived: true, folded: { branches: 1, entries: 2 } };
+  assert.equal(lookOf(odd).description, '(orphan) (archived)');
   // One word for one thing: a note was a message here, and a shell a command.
   assert.equal(kindOf({ ...ROW, role: 'custom_message' }), 'note');
   assert.equal(kindOf({ ...ROW, role: 'bashExecution' }), 'shell');

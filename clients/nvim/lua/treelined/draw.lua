@@ -6,10 +6,6 @@ local utf8 = require('treelined.utf8')
 
 local M = {}
 
---- The first words of every summary of a branch. A row with the speaker `summary` leaves them out.
-local PREAMBLE =
-  'This is a summary of a branch that was explored before the conversation returned here.'
-
 --- The number of columns for the speaker.
 local SPEAKER = 10
 
@@ -140,6 +136,12 @@ local function speaker_group(node, speaker)
   return 'TreelinedSpeaker'
 end
 
+--- Returns whether a branch begins with a row.
+local function heads_branch(node)
+  local prefix = node.prefix or ''
+  return vim.endswith(prefix, '─ ') or vim.endswith(prefix, '|- ') or vim.endswith(prefix, '`- ')
+end
+
 --- Draws a row.
 ---@param node treelined.TreeNode
 ---@param look {render: 'unicode'|'ascii', found?: treelined.Match}
@@ -197,11 +199,7 @@ function M.row(node, look)
   if node.isError and not node.toolCall then
     add(marks.failed .. ' ', 'TreelinedError')
   end
-  local preview = node.preview
-  if speaker == 'summary' and vim.startswith(preview, PREAMBLE) then
-    preview = vim.trim(preview:sub(#PREAMBLE + 1))
-  end
-  local said = preview
+  local said = node.preview
   if node.tokens then
     said = ('%d tokens before: '):format(node.tokens) .. said
   end
@@ -224,7 +222,7 @@ function M.row(node, look)
     add('(' .. utf8.line(table.concat(node.flags, ', ')) .. ')', 'TreelinedFlag')
   end
   -- The mark is only on the row where a branch begins, since the other rows of the branch are below it.
-  if node.archived and (node.folded or (node.opened and node.opened.expand)) then
+  if node.archived and heads_branch(node) then
     add(' (archived)', 'TreelinedGuide')
   end
   if node.isLeaf then

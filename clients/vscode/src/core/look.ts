@@ -82,23 +82,29 @@ export function lookOf(row: TreeNode): Look {
       ? 'charts.red'
       : (STYLES[row.style ?? ''] ?? (row.onActivePath ? undefined : 'disabledForeground'));
   const shown = match?.snippet ?? (preview || `(${kindOf(row)})`);
-  // In front, where a narrow view does not cut them off.
   const name = row.folded ? undefined : row.branchName;
   const born = bornText(row);
+  // The order is that of all clients (protocol.md §6.9). The icon of VS Code is in place of the word.
   const marks = [
     isLeaf && '◉',
     name !== undefined && `${name} ·`,
     born !== '' && `↗ ${born} ·`,
     label !== undefined && `[${label}]`,
+    // The preview of a call says that it failed.
+    row.isError && !row.toolCall && '✗',
     row.icon,
+    row.tokens !== undefined && !match && `${row.tokens} tokens before:`,
   ];
   const text = [...marks, shown].filter(Boolean).join(' ');
   const shift = text.length - shown.length;
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
+  // Only the row where an archived branch begins says so.
+  const isArchived = row.archived === true && (row.folded ?? row.opened?.expand) !== undefined;
+  const flags = row.flags ?? [];
   const description = [
-    row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
-    ...(row.flags ?? []),
-    row.archived === true && 'archived',
+    flags.length > 0 && `(${flags.join(', ')})`,
+    isArchived && '(archived)',
+    isLeaf && '← active',
   ].filter((part) => part !== false);
   return {
     label: text,
@@ -108,7 +114,7 @@ export function lookOf(row: TreeNode): Look {
     ...(color && { color }),
     spoken: [
       ...[kindOf(row), name, born, label, preview, row.isError && 'failed'],
-      ...[...description, isLeaf && 'leaf'],
+      ...[...flags, isArchived && 'archived', isLeaf && 'leaf'],
     ]
       .filter(Boolean)
       .join(', '),

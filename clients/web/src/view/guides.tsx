@@ -16,12 +16,13 @@ export function mostCells(width: number): number {
   return Math.max(LEAST, Math.floor((width * 12) / 80 / GUIDE));
 }
 
-/** The kinds of cells in a prefix. Each cell has three characters. */
+/** The kinds of cells in a prefix. Each cell has three characters, and so has the number of missing levels; 100 takes six. */
 export function cellsOf(prefix: string): string[] {
-  const drawn = prefix.replace(/^…\d+ *(?=[│├└ ]|$)/u, '');
   const cells: string[] = [];
-  const chars = Array.from(drawn);
-  for (let at = 0; at < chars.length; at += 3) cells.push(CELLS.get(chars[at] ?? '') ?? 'none');
+  const chars = Array.from(prefix);
+  const number = /^…\d+/u.exec(prefix)?.[0].length ?? 0;
+  for (let at = Math.ceil(number / 3) * 3; at < chars.length; at += 3)
+    cells.push(CELLS.get(chars[at] ?? '') ?? 'none');
   return cells;
 }
 

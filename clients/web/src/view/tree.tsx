@@ -12,7 +12,7 @@ import { visible } from '../text/visible.ts';
 import { Guides, mostCells } from './guides.tsx';
 import { Minimap } from './minimap.tsx';
 import { ROW } from './sizes.ts';
-import { bornText, leadOf, speakerOf, styleClass, toneOf } from './words.ts';
+import { bornText, hasWord, speakerOf, styleClass, toneOf } from './words.ts';
 
 /** The number of rows above and below the view that are drawn too. */
 const SPARE = 12;
@@ -164,8 +164,8 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
   const { selected, marked } = shown;
   const style = { transform: `translateY(${at * ROW}px)` };
   if (!row) return <div class="row waiting" role="none" style={style} />;
-  const [folded, isOpen] = [row.folded !== undefined, row.opened?.expand !== undefined];
-  const folds = folded || isOpen;
+  const folded = row.folded !== undefined;
+  const folds = folded || row.opened?.expand !== undefined;
   const classes = [
     'row',
     folded ? 'quiet' : toneOf(row),
@@ -196,33 +196,50 @@ const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
       }}
     >
       <i class="dot" aria-hidden="true" />
-      <Guides prefix={row.prefix} indent={row.indent} most={shown.most} />
-      {folds && (
+      <RowLine
+        row={row}
+        query={shown.query}
+        marked={marked}
+        most={shown.most}
+        toggle={() => tree.toggleRow(row)}
+      />
+    </div>
+  );
+});
+
+interface LineProps {
+  row: Row;
+  query: Query | undefined;
+  marked: boolean;
+  /** The most cells that the guides have. */
+  most: number;
+  /** Opens or closes the branch of the row. */
+  toggle: () => void;
+}
+
+/** What a row shows, in the order of all clients (protocol.md §6.9). Styles are in place of some words and of brackets. */
+export function RowLine({ row, query, marked, most, toggle }: LineProps) {
+  const folded = row.folded !== undefined;
+  const hasLead = hasWord(row);
+  // The preview of a call says that it failed.
+  const failed = row.isError === true && row.toolCall === undefined;
+  return (
+    <>
+      <Guides prefix={row.prefix} indent={row.indent} most={most} />
+      {(folded || row.opened?.expand !== undefined) && (
         <i
           class={`fold ${folded ? 'closed' : ''}`}
           aria-hidden="true"
           onClick={(event) => {
             event.stopPropagation();
-            tree.toggleRow(row);
+            toggle();
           }}
         />
       )}
-      <RowText row={row} query={shown.query} marked={marked} />
-      {row.archived === true && headsBranch(row) && <span class="away">archived</span>}
-      {row.isLeaf && <span class="leaf">active</span>}
-    </div>
-  );
-});
-
-function RowText(props: { row: Row; query: Query | undefined; marked: boolean }) {
-  const { row, query, marked } = props;
-  const lead = row.folded ? '' : leadOf(row);
-  // The preview of a call says that it failed.
-  const failed = row.isError === true && row.toolCall === undefined;
-  return (
-    <>
       {marked && <span class="sr">marked </span>}
-      {row.branchName !== undefined && !row.folded && (
+      {folded && <span class="sr">folded: </span>}
+      {!folded && <span class={hasLead ? 'lead' : 'lead sr'}>{speakerOf(row)}</span>}
+      {row.branchName !== undefined && !folded && (
         <span class="branch-name">{visible(row.branchName)} ·</span>
       )}
       {row.sessions && (
@@ -231,20 +248,17 @@ function RowText(props: { row: Row; query: Query | undefined; marked: boolean })
         </span>
       )}
       {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
-      {row.flags?.map((flag) => (
-        <span class="flag">{visible(flag)}</span>
-      ))}
-      {lead === '' ? (
-        <span class="sr">{row.folded ? 'folded' : speakerOf(row)}: </span>
-      ) : (
-        <span class="lead">{lead}</span>
-      )}
       <span class="text" dir="auto">
         {failed && '✗ '}
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
         {row.tokens !== undefined && !row.match && `${row.tokens} tokens before: `}
         {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} query={query} />}
       </span>
+      {row.flags?.map((flag) => (
+        <span class="flag">{visible(flag)}</span>
+      ))}
+      {row.archived === true && headsBranch(row) && <span class="away">archived</span>}
+      {row.isLeaf && <span class="leaf">active</span>}
     </>
   );
 }

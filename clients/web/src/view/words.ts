@@ -45,16 +45,11 @@ export function speakerOf(row: { type: string; role?: string | undefined }): str
   return SPEAKERS.get(word) ?? visible(word);
 }
 
-/** The words before the text of a row; empty if the text already contains them. */
-export function leadOf(row: Row): string {
+/** Whether the word of a row is shown. If it is not, a style is in its place, and screen readers say the word. */
+export function hasWord(row: Row): boolean {
   const tone = toneOf(row);
-  if (tone === 'user' || tone === 'assistant') return '';
-  if (tone === 'tool') {
-    const named = row.toolName !== undefined && row.preview.startsWith(row.toolName);
-    return named || row.role === 'bashExecution' ? '' : visible(row.toolName ?? 'tool');
-  }
-  if (tone === 'custom' && row.icon !== undefined) return '';
-  return speakerOf(row);
+  if (tone === 'user' || tone === 'assistant' || tone === 'tool') return false;
+  return tone !== 'custom' || row.icon === undefined;
 }
 
 const STYLES = new Set(['accent', 'success', 'warning', 'error', 'dim']);
