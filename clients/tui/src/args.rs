@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::shell_error::{ShellError, USAGE};
 use crate::theme::{Background, ThemeName};
 use clap::Parser;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ Examples:
   treelined-tui \"A tour\"         a session by its name
   treelined-tui --latest         the session used last
 
+It draws on a terminal. Scripts read a tree with treelined tree --json.
 Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not found.";
 
 /// Shows conversations of AI agents as trees, in a terminal.
@@ -55,6 +57,24 @@ pub struct Args {
     /// Colours
     #[arg(long, value_enum)]
     pub theme: Option<ThemeName>,
+
+    /// Refused: other commands have it, and this program draws on a terminal
+    #[arg(long, hide = true)]
+    pub json: bool,
+}
+
+impl Args {
+    /// Fails if the program cannot do what is asked.
+    pub fn check(&self) -> Result<(), ShellError> {
+        match self.json {
+            true => Err(ShellError::new(
+                USAGE,
+                "treelined-tui draws on a terminal, and prints no JSON",
+                "treelined tree --json",
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +84,14 @@ mod tests {
     #[test]
     fn the_arguments_are_a_valid_command() {
         <Args as clap::CommandFactory>::command().debug_assert();
+    }
+
+    /// All other commands have `--json`. Here it was an unexpected argument, without a word of what to use.
+    #[test]
+    fn json_is_refused_with_the_command_that_prints_it() {
+        let check = |args: &[&str]| Args::parse_from(args).check();
+        assert_eq!(check(&["treelined-tui", "--latest"]), Ok(()));
+        let error = check(&["treelined-tui", "--json"]).unwrap_err();
+        assert_eq!((error.code, &*error.remedy), (2, "treelined tree --json"));
     }
 }

@@ -22,6 +22,10 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if let Err(error) = args.check() {
+        report(&error);
+        return ExitCode::from(error.code);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
