@@ -203,13 +203,17 @@ fn block_lines(block: Block, wide: usize, keys_wide: usize, theme: &Theme) -> Ve
     for (keys, about) in block.rows {
         let keys = text::cut(&keys, keys_wide.saturating_sub(1));
         let gap = " ".repeat(keys_wide.saturating_sub(text::width(&keys)));
-        let room = wide.saturating_sub(keys_wide + 1);
-        out.push(Line::from(vec![
+        let room = wide.saturating_sub(keys_wide + 1).max(1);
+        let mut before = vec![
             Span::raw(" "),
             Span::styled(keys, theme.key),
             Span::raw(gap),
-            Span::styled(text::cut(about, room), theme.text),
-        ]));
+        ];
+        for words in text::wrap(about, room) {
+            before.push(Span::styled(words, theme.text));
+            out.push(Line::from(std::mem::take(&mut before)));
+            before.push(Span::raw(" ".repeat(keys_wide + 1)));
+        }
     }
     out
 }
