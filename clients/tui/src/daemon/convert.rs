@@ -230,7 +230,8 @@ fn row_style(style: client::RowStyle) -> Option<RowStyle> {
     })
 }
 
-fn row(node: TreeNode) -> Row {
+/// Converts a row of the tree.
+pub fn row(node: TreeNode) -> Row {
     let opened = node.opened.map(|by| (by.expand, by.each));
     let (expand, each) = opened.unwrap_or_default();
     let (expand, each) = (expand.unwrap_or_default(), each.unwrap_or_default());

@@ -15,6 +15,7 @@ mod presence;
 mod search;
 mod sorting;
 
+pub use convert::row;
 pub use handoff::is_on_path;
 
 use failure::failure;

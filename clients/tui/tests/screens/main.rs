@@ -6,6 +6,7 @@ mod branches;
 mod commands;
 mod compare;
 mod dialogs;
+mod drawn;
 mod editor;
 mod handoff;
 mod harness;
