@@ -33,6 +33,7 @@ pub(super) struct DrawnRow {
     tokens: Option<u64>,
     /// Present if the row stands for branches that the leaf has left.
     pub folded: Option<FoldedBranches>,
+    opened: Option<OpenedBranch>,
     /// The name of the branch that begins with the row.
     branch_name: Option<String>,
     #[serde(default)]
@@ -52,6 +53,13 @@ pub(super) struct FoldedBranches {
     pub entries: u64,
 }
 
+/// Why a row is not folded.
+#[derive(Debug, Deserialize)]
+struct OpenedBranch {
+    /// Present in the first row of an open branch.
+    expand: Option<serde::de::IgnoredAny>,
+}
+
 /// The matches of a query in a row.
 #[derive(Debug, Deserialize)]
 struct Match {
@@ -69,33 +77,33 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Draws one row: a mark if it is on the active path, guides, speaker, label, preview.
+    /// Draws one row: a mark if it is on the active path, guides, speaker, label, preview (protocol.md §6.9).
     pub(super) fn row(self, screen: &mut Screen, row: &DrawnRow) -> io::Result<()> {
-        let (active, leaf, cut, failed, folded) = match self.ascii {
-            true => ("* ", " <- active", "...", "!", "+ "),
-            false => ("• ", " ← active", "…", "✗", "⊞ "),
+        let (active, leaf, cut) = match self.ascii {
+            true => ("* ", " <- active", "..."),
+            false => ("• ", " ← active", "…"),
         };
         let mut id = String::new();
         if self.id_columns > 0 {
             id = padded(&row.id, self.id_columns, cut);
         }
         let on_path = if row.on_active_path { active } else { "  " };
-        let guides = row.prefix.clone().unwrap_or_default();
+        let guides = row.guides(self.ascii);
         let speaker = match row.folded {
-            Some(_) => folded.to_owned(),
+            Some(_) => String::new(),
             None => padded(row.speaker(), SPEAKER, cut),
         };
+        let marks = row.marks();
         let end = if row.is_leaf { leaf } else { "" };
-        let taken = [&id, on_path, &guides, &speaker, end].map(terminal::width);
+        let taken = [&id, on_path, &guides, &speaker, &marks, end].map(terminal::width);
         let left = screen.columns.saturating_sub(taken.iter().sum());
         let mut label = row.lead(self.ascii);
         if !label.is_empty() {
             // A label leaves at least a third of the remaining width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
-        let icon = row.icon(self.ascii);
-        let left = left.saturating_sub(terminal::width(&label) + terminal::width(&icon));
-        let (said, ranges) = row.said_with_matches(failed);
+        let left = left.saturating_sub(terminal::width(&label));
+        let (said, ranges) = row.said_with_matches(self.ascii);
         let said = MarkedText {
             text: &said,
             ranges: &ranges,
@@ -119,8 +127,8 @@ impl Drawing {
             screen.style(Style::Dim, &guides),
             screen.style(path_style, &speaker),
             screen.style(Style::Yellow, &label),
-            icon,
             said,
+            screen.style(Style::Dim, &marks),
             screen.style(Style::Green, end),
         ];
         writeln!(screen, "{}", line.concat().trim_end())
@@ -136,18 +144,21 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl DrawnRow {
-    /// The beginning of the text: whether the branch is archived, its name, and the label, in the form of a folded
-    /// row.
-    fn lead(&self, ascii: bool) -> String {
-        let named = self.named(ascii);
-        match (self.begins_archived, named.is_empty()) {
-            (false, _) => named,
-            (true, true) => "(archived)".to_owned(),
-            (true, false) => format!("(archived) {named}"),
-        }
+    /// The lines before the row, and a mark where a branch is folded or open.
+    fn guides(&self, ascii: bool) -> String {
+        let is_open = self.opened.as_ref().is_some_and(|by| by.expand.is_some());
+        let mark = match (self.folded.is_some(), is_open, ascii) {
+            (true, _, true) => "+ ",
+            (true, _, false) => "⊞ ",
+            (false, true, true) => "- ",
+            (false, true, false) => "⊟ ",
+            (false, false, _) => "",
+        };
+        format!("{}{mark}", self.prefix.as_deref().unwrap_or_default())
     }
 
-    fn named(&self, ascii: bool) -> String {
+    /// The beginning of the text: the name of the branch, and the label.
+    fn lead(&self, ascii: bool) -> String {
         let name = self.branch_name.as_deref().map(terminal::line);
         let label = self.label.as_deref().map(terminal::line);
         let dot = if ascii { "-" } else { "·" };
@@ -157,6 +168,18 @@ impl DrawnRow {
             (None, Some(label)) => format!("[{label}]"),
             (None, None) => String::new(),
         }
+    }
+
+    /// The end of the text: the flags, and whether an archived branch begins here.
+    fn marks(&self) -> String {
+        let mut marks = String::new();
+        if !self.flags.is_empty() {
+            marks = format!(" ({})", self.flags.join(", "));
+        }
+        if self.begins_archived {
+            marks.push_str(" (archived)");
+        }
+        marks
     }
 
     /// The style that the row requests.
@@ -216,8 +239,8 @@ impl DrawnRow {
 
     /// The text, and the ranges in it that match the query. If the preview does not show the match, the text is the
     /// part of the entry that matches.
-    fn said_with_matches(&self, failed: &str) -> (String, Vec<[usize; 2]>) {
-        let said = self.said(failed);
+    fn said_with_matches(&self, ascii: bool) -> (String, Vec<[usize; 2]>) {
+        let said = self.said(ascii);
         let Some(Match { snippet, ranges }) = &self.found else {
             return (said, Vec::new());
         };
@@ -251,21 +274,18 @@ impl DrawnRow {
     }
 
     /// The text on one line.
-    fn said(&self, failed: &str) -> String {
+    fn said(&self, ascii: bool) -> String {
         let mut said = String::new();
         // The preview of a row of a tool already names the tool and its failure.
         let is_tool = self.tool_call.is_some();
         if self.is_error && !is_tool {
-            said.push_str(failed);
-            said.push(' ');
+            said.push_str(if ascii { "! " } else { "✗ " });
         }
+        said.push_str(&self.icon(ascii));
         if let Some(tokens) = self.tokens {
             said.push_str(&format!("{tokens} tokens before: "));
         }
         said.push_str(&self.preview);
-        if !self.flags.is_empty() {
-            said.push_str(&format!(" ({})", self.flags.join(", ")));
-        }
         said
     }
 }

@@ -42,7 +42,7 @@ fn a_branch_that_was_left_is_one_line() {
         expanded,
         "* user       Why does it fail?\n\
          * assistant  Two ideas.\n  \
-           |- user       Clear the cache.\n  \
+           |- - user       Clear the cache.\n  \
            |  assistant  Cleared.\n  \
            `- + 1 entry - Try sed.\n\
          * user       Add the import. <- active"

@@ -4,6 +4,7 @@
 mod archive;
 mod branches;
 mod candidates;
+mod drawn;
 mod entries;
 mod filters;
 pub(crate) mod left;
