@@ -152,6 +152,7 @@ pub(super) fn append(root: &Arc<Folder>, before: &[u8], line: &[u8]) -> Result<(
         true => root.create(name),
         false => Err(io::ErrorKind::AlreadyExists.into()),
     };
+    let is_new = made.is_ok();
     let file: File = match made {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -163,7 +164,11 @@ pub(super) fn append(root: &Arc<Folder>, before: &[u8], line: &[u8]) -> Result<(
     let is_torn = before.last().is_some_and(|last| *last != b'\n');
     let mut whole = if is_torn { b"\n".to_vec() } else { Vec::new() };
     whole.extend_from_slice(line);
-    let written = (&file).write_all(&whole).and_then(|()| file.sync_data());
+    let written = (&file).write_all(&whole).and_then(|()| {
+        file.sync_data()?;
+        // Without this a power cut may take the name of the new file, and the answered mark with it.
+        if is_new { root.sync() } else { Ok(()) }
+    });
     written.map_err(|error| {
         // The lock excludes other writers, so this restores the file as it was.
         let _left = file.set_len(before.len() as u64);
@@ -190,5 +195,6 @@ pub(super) fn rewrite(root: &Arc<Folder>, text: &[u8]) -> io::Result<()> {
     temporary.name(&Location {
         folder: Arc::clone(root),
         name: NAME.into(),
-    })
+    })?;
+    root.sync()
 }

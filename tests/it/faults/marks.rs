@@ -50,6 +50,32 @@ fn a_mark_that_finds_the_disk_full_changes_nothing() {
     assert_eq!(pinned(&home), BTreeSet::new());
 }
 
+/// Only the file was once synced, so that a power cut could take its name, and the answered mark with it.
+#[test]
+fn the_name_of_a_new_and_of_a_replaced_file_of_marks_is_synced() {
+    let home = Home::new();
+    let Some(shim) = Shim::new(&home) else {
+        return skip(Needs::Faults, "seeing syncs: there is no C compiler");
+    };
+    Log::new("s1")
+        .user("u1", "", "hi")
+        .store(&home, "x_s1.jsonl");
+    let folder = home.sessions().canonicalize().unwrap();
+    let mut d = shim.start(&home, &[]);
+    let mut syncs_of_a_mark = |pinned: bool| {
+        let before = shim.synced().len();
+        d.ok("mark_session", json!({"sessionId": "s1", "pinned": pinned}));
+        shim.synced().split_off(before)
+    };
+    let is_synced = |syncs: &str| syncs.lines().any(|path| path == folder.to_str().unwrap());
+    let syncs = syncs_of_a_mark(true);
+    assert!(is_synced(&syncs), "a new file: {syncs}");
+    let old = "{\"sessionId\":\"s2\",\"pinned\":true}\n".repeat(600);
+    fs::write(home.sessions().join(".marks.jsonl"), old).unwrap();
+    let syncs = syncs_of_a_mark(true);
+    assert!(is_synced(&syncs), "a replaced file: {syncs}");
+}
+
 /// 20 kills, or 400 in the long run.
 #[test]
 fn a_killed_daemon_loses_no_mark_that_it_has_answered() {
