@@ -112,6 +112,8 @@ impl Arguments {
                     | Command::Btw(_)
                     | Command::Keep(_)
                     | Command::Unarchive(_)
+                    | Command::Shed(_)
+                    | Command::Unshed(_)
                     | Command::Name(_)
                     | Command::Tag(_)
                     | Command::Pin(_)

@@ -67,7 +67,9 @@ impl Part {
     fn meaning(self) -> &'static str {
         match self {
             Self::Sessions => "session files, archived ones too",
-            Self::Beside => "originals of migrations, damaged lines, files of a team",
+            Self::Beside => {
+                "originals of migrations, damaged lines, shed branches, files of a team"
+            }
             Self::Originals => "kept sources of imported sessions",
             Self::Trash => "deleted sessions",
             Self::Index => "the search index",
@@ -158,7 +160,7 @@ fn line(name: &str, size: Size) -> String {
 }
 
 /// A number of bytes in words, such as `512 B`, `1.5 KiB` or `12.0 GiB`.
-fn amount(bytes: u64) -> String {
+pub(super) fn amount(bytes: u64) -> String {
     const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = UNITS.iter().find(|(shift, _)| bytes >> shift > 0);
     match unit {
@@ -217,6 +219,7 @@ mod tests {
             ("a.jsonl", Part::Sessions),
             ("--p--/a.jsonl.v1.bak", Part::Beside),
             ("--p--/a.jsonl.quarantine/1.damaged", Part::Beside),
+            ("--p--/a.jsonl.cold", Part::Beside),
             ("--p--/.a.jsonl.0.treelined.tmp", Part::Other),
             ("--p--/inner/a.jsonl", Part::Other),
             (".trash/a.jsonl", Part::Trash),

@@ -91,6 +91,7 @@ mod session_dir;
 mod session_words;
 mod settings;
 mod shared;
+mod shed;
 mod show;
 mod sorting;
 mod stats;
@@ -181,6 +182,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Keep(args)) => aside::keep(options, args),
         Some(Command::Archive(args)) => archive::archive(options, args),
         Some(Command::Unarchive(args)) => archive::unarchive(options, args),
+        Some(Command::Shed(args)) => shed::shed(options, args),
+        Some(Command::Unshed(args)) => shed::unshed(options, args),
         Some(Command::Label(args)) => label::run(options, args),
         Some(Command::Name(args)) => name::run(options, args),
         Some(Command::Tag(args)) => sorting::tag(options, args),

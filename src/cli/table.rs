@@ -6,8 +6,8 @@ use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
     documents, du, export, go, import_request, label, late_writes, list, migrate, moved, name,
-    package, purge, remove, restore, search, serve, settings, shared, show, sorting, stats, status,
-    stop, tokens, tree, undo, web,
+    package, purge, remove, restore, search, serve, settings, shared, shed, show, sorting, stats,
+    status, stop, tokens, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -135,6 +135,12 @@ commands! {
         "unarchive" Unarchive(archive::UnarchiveArgs)
             "Bring back an archived branch of a session"
             "Exit code 3 if the entry is in no archived branch.";
+        "shed" Shed(shed::ShedArgs)
+            "Move archived branches out of a session's file"
+            "Their lines go into a file beside it, and no list, tree or search has them until `treelined unshed`.";
+        "unshed" Unshed(shed::UnshedArgs)
+            "Move shed branches back into a session's file"
+            "Exit code 3 if no shed branch has the entry.";
         "btw" Btw(aside::BtwArgs)
             "Ask a question beside the conversation"
             "The question and its answer are in a separate branch. The conversation continues without them.";

@@ -120,6 +120,13 @@ pub fn entry_id_candidate(source: &dyn Source) -> EntryId {
     EntryId::new(text.get(..source.id_digits()).unwrap_or(text))
 }
 
+/// A candidate for an entry id with 16 hex digits. It differs from every id of 8 digits.
+pub fn long_entry_id_candidate(source: &dyn Source) -> EntryId {
+    let mut buffer = Uuid::encode_buffer();
+    let text: &str = source.random().simple().encode_lower(&mut buffer);
+    EntryId::new(text.get(..16).unwrap_or(text))
+}
+
 /// A random id for events and navigations.
 pub fn random_token(source: &dyn Source) -> String {
     source.random().to_string()

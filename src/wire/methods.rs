@@ -549,6 +549,20 @@ macro_rules! with_methods {
                     errors: [SESSION, APPEND, NOT_FOUND],
                     run: branches::unarchive_branch,
                 }
+                "shed_branches" {
+                    summary: "Moves archived branches, whole lines only, out of the session file into the cold file beside it.",
+                    section: "3.24", scope: session(append), right: append,
+                    params: ShedBranchesParams, result: ShedBranchesResult,
+                    errors: [SESSION, APPEND, BUSY, NOT_FOUND],
+                    run: shed::shed_branches,
+                }
+                "unshed_branches" {
+                    summary: "Moves branches from the cold file back into the session file.",
+                    section: "3.24", scope: session(append), right: append,
+                    params: UnshedBranchesParams, result: UnshedBranchesResult,
+                    errors: [SESSION, APPEND, BUSY, NOT_FOUND, &[Kind::DuplicateEntryId]],
+                    run: shed::unshed_branches,
+                }
                 "choose" {
                     summary: "Goes to one of several candidates, and keeps the judgement about the others as notes.",
                     section: "3.23", scope: session(release), right: append,

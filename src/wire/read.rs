@@ -5,6 +5,7 @@ use super::message::Message;
 use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullable_into};
 use super::renderers::RowStyle;
 use super::session::Diagnostic;
+use super::shed::ShedBranch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -257,6 +258,12 @@ pub struct ListBranchesResult {
     /// The number of archived branches, listed or not, of which none is in another. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_branches: Option<u64>,
+    /// The number of branches in the cold file (protocol.md §3.24). Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_branches: Option<u64>,
+    /// The branches in the cold file, as their records say. Only with `archived: true`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shed: Vec<ShedBranch>,
 }
 
 /// The entries from a fork, or from the root, to a tip.

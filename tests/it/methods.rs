@@ -163,6 +163,8 @@ fn last_calls() -> Vec<(&'static str, Json)> {
             "import_sessions",
             json!({"from": "pi", "paths": [root("tests/data/import/pi")], "dryRun": true}),
         ),
+        ("shed_branches", json!({"sessionId": "s"})),
+        ("unshed_branches", json!({"sessionId": "s"})),
         ("tag_session", json!({"sessionId": "s", "add": ["build"]})),
         ("mark_session", json!({"sessionId": "s", "pinned": true})),
         ("get_family", json!({"sessionId": "s"})),

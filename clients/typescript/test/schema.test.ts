@@ -303,6 +303,8 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('name_branch', { entryId: 'a2', name: 'the second' });
   await call('archive_branch', { entryId: 'a2' });
   await call('unarchive_branch', { entryId: 'a2' });
+  await call('shed_branches', {});
+  await call('unshed_branches', {});
   await call('tag_session', { add: ['build'] });
   await call('append_message', {
     entryId: 'c1',

@@ -23,6 +23,8 @@ pub(crate) const BRANCH: &str = "treelined.branch";
 pub const ARCHIVED: &str = "treelined.archived";
 /// The `customType` of the record that brings an archived branch back.
 pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
+/// The `customType` of the record of a branch whose lines are in the cold file.
+pub(crate) const SHED: &str = "treelined.shed";
 /// The `customType` of the record that changes the tags of the session.
 pub const TAGS: &str = "treelined.tags";
 /// The `customType` of the record that says where in git the session is.
@@ -305,6 +307,8 @@ pub enum BranchChange<'a> {
     Name(Option<Cow<'a, str>>),
     Archive,
     Unarchive,
+    /// The lines of the branch are in the cold file (session-file.md §4.10).
+    Shed,
 }
 
 /// The latest time that JavaScript can represent, in Unix milliseconds.

@@ -12,6 +12,7 @@ mod new_entry;
 pub(crate) mod path_rules;
 mod paths;
 pub mod pick;
+pub mod shed;
 pub mod sorting;
 pub mod subtree;
 pub mod validate;
@@ -87,6 +88,8 @@ pub struct IdAllocator<'a> {
     source: &'a dyn Source,
     now: String,
     minted: HashSet<EntryId>,
+    /// Whether entries of the session are in the cold file.
+    has_shed: bool,
 }
 
 impl<'a> IdAllocator<'a> {
@@ -96,6 +99,7 @@ impl<'a> IdAllocator<'a> {
             source,
             now: timestamp::format(source.now_ms()),
             minted: HashSet::new(),
+            has_shed: tree.has_shed(),
         }
     }
 
@@ -107,7 +111,11 @@ impl<'a> IdAllocator<'a> {
     /// A new id that neither the session nor this operation uses.
     pub(crate) fn id(&mut self) -> EntryId {
         loop {
-            let id = id::entry_id_candidate(self.source);
+            // The ids of a cold file are not in the tree. A longer id is not one of them.
+            let id = match self.has_shed {
+                true => id::long_entry_id_candidate(self.source),
+                false => id::entry_id_candidate(self.source),
+            };
             if self.tree.find_any(id.as_str()).is_none() && self.minted.insert(id.clone()) {
                 return id;
             }

@@ -50,6 +50,46 @@ impl Tree {
         marks.any(|mark| mark.name.is_some())
     }
 
+    /// The branches whose lines are in the cold file: the id of the first entry of each, and its record. In file order
+    /// of the records.
+    pub fn shed(&self) -> Vec<(&str, Node)> {
+        let marks = self.marks.by_id.iter();
+        let mut shed: Vec<(&str, Node)> = marks
+            .filter_map(|(id, mark)| Some((&**id, mark.shed?)))
+            .collect();
+        shed.sort_unstable_by_key(|(_, record)| *record);
+        shed
+    }
+
+    /// Whether the lines of a branch are in the cold file.
+    pub fn has_shed(&self) -> bool {
+        self.marks.by_id.values().any(|mark| mark.shed.is_some())
+    }
+
+    /// The first entries of the archived branches of which none is inside another one, in file order.
+    pub fn outermost_archived(&self) -> Vec<Node> {
+        let archived = self.archived();
+        let mut heads: Vec<Node> = archived.heads.iter().copied().collect();
+        heads.retain(|head| {
+            self.parent(*head)
+                .is_none_or(|above| !archived.hides(above))
+        });
+        heads.sort_unstable();
+        heads
+    }
+
+    /// The first entry of a branch and everything below it.
+    pub fn subtree(&self, head: Node) -> Vec<Node> {
+        let (mut found, mut at) = (vec![head], 0);
+        let mut children = Vec::new();
+        while let Some(node) = found.get(at) {
+            self.children_into(Some(*node), &mut children);
+            found.append(&mut children);
+            at += 1;
+        }
+        found
+    }
+
     /// The first entry of the branch of a position. This is the highest step below a fork, or a root, or the first
     /// entry that was appended in the background. A background branch without a group also begins where it leaves the
     /// path of the leaf. `None` if there is no step at or above the position.

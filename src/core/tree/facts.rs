@@ -153,10 +153,14 @@ impl Tree {
             }
             Facts::LeafRecord { from, cause } => {
                 let from = self.moved_from(from.as_deref(), "");
+                let to = match self.waiting.is_waiting(node) {
+                    true => Position::Gone,
+                    false => self.parent(node).into(),
+                };
                 self.moves.note(Move {
                     at: node,
                     from,
-                    to: self.parent(node).into(),
+                    to,
                     cause: cause.as_deref().map_or(Cause::SetLeaf, Cause::parse),
                 });
             }

@@ -20,6 +20,10 @@ impl Tree {
     /// the nodes that still wait for their parent. In file order.
     pub fn link_reports(&self) -> Vec<LinkReport> {
         let orphans = self.waiting.groups().flat_map(|(_, waiting)| waiting);
+        // A record of a move into a shed branch stays in the file, and its position is in the cold file.
+        let has_shed = self.has_shed();
+        let orphans =
+            orphans.filter(|waiting| !has_shed || self.kind(waiting.node) != Kind::LeafRecord);
         let orphans = orphans.map(|waiting| LinkReport {
             node: waiting.node,
             line: waiting.line,

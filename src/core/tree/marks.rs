@@ -25,6 +25,8 @@ pub(super) struct Mark {
     pub(super) name: Option<Box<str>>,
     /// The record that archives the branch, unless another one brings it back.
     pub(super) archived: Option<Node>,
+    /// The record which says that the lines of the branch are in the cold file.
+    pub(super) shed: Option<Node>,
 }
 
 impl Marks {
@@ -42,6 +44,7 @@ impl Marks {
             }
             BranchChange::Archive => mark.archived = Some(record),
             BranchChange::Unarchive => mark.archived = None,
+            BranchChange::Shed => mark.shed = Some(record),
         }
     }
 
@@ -53,6 +56,7 @@ impl Marks {
             out.text(id);
             out.optional(mark.name.as_deref(), Fields::text);
             out.optional(mark.archived, |out, record| out.u32(record.0));
+            out.optional(mark.shed, |out, record| out.u32(record.0));
         }
     }
 
@@ -64,6 +68,7 @@ impl Marks {
             let mark = Mark {
                 name: fields.optional(|fields| Some(fields.text()?.into()))?,
                 archived: fields.optional(|fields| Node::checked(fields.u32()?, count))?,
+                shed: fields.optional(|fields| Node::checked(fields.u32()?, count))?,
             };
             Some((id, mark))
         })?;

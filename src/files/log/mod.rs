@@ -19,6 +19,8 @@
 //! - [`rewrite`]: the replacement of a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: the repair of damage, on request;
+//! - [`cold`]: the cold file, which has the lines of shed branches;
+//! - [`shed`]: the move of branches into the cold file, and back;
 //! - `moved`: the change of the directory in the header, on request;
 //! - [`upstream`]: the team's stream, if the file is a replica of one.
 //!
@@ -26,6 +28,7 @@
 
 pub mod append;
 pub mod body;
+pub mod cold;
 pub(crate) mod copy;
 pub mod diagnostic;
 mod file_log;
@@ -44,6 +47,7 @@ pub mod readable;
 pub mod recover;
 pub mod repair;
 pub mod rewrite;
+pub mod shed;
 mod state;
 pub mod upstream;
 pub mod whole;

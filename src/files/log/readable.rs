@@ -2,6 +2,7 @@
 
 use super::lines::{Lines, RawLine};
 use super::recover::recover;
+use super::shed::WholeLines;
 use super::state::{FileLog, Log, LogStorage};
 use crate::cancel::Cancel;
 use crate::os::file::File;
@@ -25,6 +26,8 @@ enum LineSource {
     Stored {
         file: Arc<File>,
         end: u64,
+        /// The lines after the header, if some of them are in the cold file.
+        whole: Option<Box<WholeLines>>,
     },
     Made(Vec<Vec<u8>>),
 }
@@ -39,8 +42,9 @@ impl ReadableLines {
         {
             let file = file_log.file(open, HandleAccess::Read)?;
             let end = file_log.end;
+            let whole = WholeLines::of(log, tree, &file, end)?.map(Box::new);
             return Ok(Self {
-                lines: LineSource::Stored { file, end },
+                lines: LineSource::Stored { file, end, whole },
                 version: log.version(),
             });
         }
@@ -58,17 +62,41 @@ impl ReadableLines {
     /// The size in bytes.
     pub fn size(&self) -> u64 {
         match &self.lines {
-            LineSource::Stored { end, .. } => *end,
+            LineSource::Stored { end, whole, .. } => {
+                *end + whole.as_ref().map_or(0, |whole| whole.cold_bytes())
+            }
             LineSource::Made(lines) => lines.iter().map(|line| line.len() as u64 + 1).sum(),
         }
     }
 
     /// Passes each line to `take`, without its line break.
     pub fn each(&self, cancel: &Cancel, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let (file, end) = match &self.lines {
-            LineSource::Stored { file, end } => (file, *end),
+        let (file, end, whole) = match &self.lines {
+            LineSource::Stored { file, end, whole } => (file, *end, whole),
             LineSource::Made(lines) => return lines.iter().try_for_each(|line| take(line)),
         };
+        let end = whole.as_ref().map_or(end, |whole| whole.start());
+        self.each_stored(file, end, cancel, take)?;
+        let Some(whole) = whole else {
+            return Ok(());
+        };
+        whole.each(|line| {
+            if cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            let end = line.offset + line.len;
+            readable(line, end, self.version).map_or(Ok(()), &mut *take)
+        })
+    }
+
+    /// Passes the lines that begin before `end`.
+    fn each_stored(
+        &self,
+        file: &File,
+        end: u64,
+        cancel: &Cancel,
+        take: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut lines = Lines::new(file, 0).with_cancel(cancel);
         loop {
             let line = match lines.next() {

@@ -3,6 +3,7 @@
 //! Lines of version 3 are copied byte for byte, including damaged lines and leaf records. Lines of versions
 //! 1 and 2 are migrated. Bytes after the last line break may be in flight, and are left out.
 
+use super::cold;
 use super::header::{CURRENT_VERSION, Header};
 use super::rewrite;
 use super::state::{FileLog, Log, LogStorage, OpenFile, OpenedLog};
@@ -24,6 +25,8 @@ pub struct SessionLines {
     lines: LineSource,
     /// The last lines: the leaf of the session, if the other lines do not give it, and the name of the fork.
     added: Vec<Vec<u8>>,
+    /// The session file whose cold file is copied too.
+    with_cold: Option<Location>,
 }
 
 enum LineSource {
@@ -66,6 +69,7 @@ impl SessionLines {
             before_header,
             lines,
             added,
+            with_cold: log.location().filter(|_| tree.has_shed()).cloned(),
         })
     }
 
@@ -98,6 +102,9 @@ impl SessionLines {
 
     /// Makes the session file, synced together with its folder, and opens it.
     pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
+        if let Some(from) = &self.with_cold {
+            cold::copy(from, &at)?;
+        }
         rewrite::replace(&at, &at, |out| {
             write_line(out, header_line)?;
             for line in &self.before_header {

@@ -101,7 +101,7 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
 }
 
 /// The outcome of a commit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CommitOutcome {
     pub entry_ids: Vec<EntryId>,
     /// Whether any line was written.

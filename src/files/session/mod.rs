@@ -13,6 +13,7 @@ mod kept;
 mod news;
 mod path;
 mod running;
+pub mod shed;
 mod state;
 pub mod subtree;
 pub mod sync;
@@ -241,7 +242,7 @@ impl SessionState {
 
     /// The entry with this id.
     pub fn find(&self, id: &str) -> Result<Node> {
-        self.tree.find(id).ok_or_else(|| Error::entry_not_found(id))
+        self.tree.find(id).ok_or_else(|| self.not_found(id))
     }
 
     /// The entry with this id, or for `None` the position before the first entry.

@@ -1,8 +1,8 @@
 //! The trash folder. Deleted sessions are moved there and can be restored. They are removed from it only if a person
 //! requests it ([`Store::purge`]).
 //!
-//! The file of a session is moved together with its related files: the originals that migrations kept, and the
-//! quarantine of repairs.
+//! The file of a session is moved together with its related files: the originals that migrations kept, the
+//! quarantine of repairs, and the cold file.
 
 use super::file_names::{folder_name, is_hidden};
 use super::{Store, exists};
@@ -236,7 +236,7 @@ fn is_number(text: &[u8]) -> bool {
 }
 
 /// The suffixes of the related files of a session file: the originals that migrations kept, the quarantine of repairs,
-/// and the files of a replica (fleet.md).
+/// the cold file, and the files of a replica (fleet.md).
 pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
@@ -249,13 +249,20 @@ pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     Ok(found)
 }
 
-/// Whether a suffix is one of a related file, such as `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica` or `.foreign`.
+/// Whether a suffix is one of a related file, such as `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica`,
+/// `.foreign` or `.cold`.
 fn is_belonging(suffix: &[u8]) -> bool {
     let backup = [b".v1.bak".as_slice(), b".v2.bak"]
         .iter()
         .find_map(|backup| suffix.strip_prefix(*backup));
     let number = |rest: &[u8]| rest.strip_prefix(b".").is_some_and(is_number);
-    let is_named = [b".quarantine".as_slice(), b".replica", b".foreign"].contains(&suffix);
+    let is_named = [
+        b".quarantine".as_slice(),
+        b".replica",
+        b".foreign",
+        b".cold",
+    ]
+    .contains(&suffix);
     is_named || backup.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 

@@ -52,6 +52,7 @@ pub mod repeat;
 pub mod report;
 mod result;
 pub mod run;
+mod shed;
 mod sides;
 pub(crate) mod source;
 pub(crate) mod sqlite;

@@ -20,6 +20,7 @@ use super::relatives::Relatives;
 use super::repeat::ImportState;
 pub use super::request::{Import, ImportRequest};
 use super::result::Results;
+use super::shed;
 use super::sides::Sides;
 use super::source::facts::{ScanFailure, Source};
 use crate::family::forest::{SessionTree, TreeEntry};
@@ -220,6 +221,7 @@ impl Import<'_> {
         known: &Known,
         ledger: &Ledger,
     ) -> Result<()> {
+        shed::bring_back(batch, &known.sessions, !self.request.is_dry_run);
         let homes: HashSet<&String> = homes.values().collect();
         let recorded = self.recorded(batch, known)?;
         for at in 0..batch.forest.sessions.len() {
@@ -288,9 +290,7 @@ impl Import<'_> {
             let row = ledger.session(row.tool, session);
             match known.sessions.get(session) {
                 // A session file that was shortened lacks entries, so its source is read again.
-                Some(at) => at
-                    .status()
-                    .is_ok_and(|status| row.is_none_or(|row| status.size >= row.len)),
+                Some(at) => shed::is_as_long(at, row.map(|row| row.len)),
                 None => row.is_some_and(|row| row.trashed),
             }
         };

@@ -17,6 +17,7 @@ use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
+use treelined_files::session::shed::{ColdMove, MovedBranches};
 
 /// The place in its queue of a request that changes its session. It is taken when the request arrives.
 #[must_use]
@@ -146,6 +147,41 @@ impl Change {
             entry_ids: entry_ids.collect(),
             durability,
         })
+    }
+
+    /// Moves branches into the cold file or back, and announces this. Returns the branches and their durability, if any
+    /// was moved.
+    pub(crate) async fn move_cold(
+        self,
+        direction: ColdMove,
+        entry_ids: Vec<String>,
+    ) -> Result<(MovedBranches, Option<Durability>)> {
+        let (daemon, open) = (self.daemon, self.open);
+        open.session.check_not_in_turn()?;
+        open.client_turn().check_no_branch(None)?;
+        open.session.syncer.check()?;
+        let before = FactsBefore::of(&self.guard);
+        let source = Arc::clone(&daemon.source);
+        let moved = self.guard.move_cold(direction, entry_ids, source).await?;
+        let (mut guard, changes, moved) = moved;
+        let (branches, outcome) = match moved {
+            Ok((branches, outcome)) => (Some(branches), Ok(outcome)),
+            Err(error) => (None, Err(error)),
+        };
+        let tail = CommitTail::announce(&daemon, &open, &guard, changes, &before, &[], &outcome);
+        let durability = tail.durability();
+        watch_predecessors(&daemon, &open, &mut guard);
+        drop(guard);
+        let (synced, publication) = tail.finish().await;
+        if let Some(call) = self.call {
+            call.after(move || drop(publication));
+        }
+        let outcome = outcome?;
+        synced?;
+        Ok((
+            branches.unwrap_or_default(),
+            outcome.wrote.then_some(durability),
+        ))
     }
 
     /// Appends entries as one operation.

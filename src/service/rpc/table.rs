@@ -3,7 +3,7 @@
 use super::handler;
 use super::methods::{
     append, branches, commands, compact, compare, continuation, events, export, fork, handshake,
-    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions,
+    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions, shed,
     sorting, tree, turns, usage, watch, web,
 };
 use super::response::Responder;

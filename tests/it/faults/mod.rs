@@ -7,6 +7,7 @@
 mod files;
 mod locks;
 mod marks;
+mod shed;
 mod shim;
 mod syncs;
 mod writes;

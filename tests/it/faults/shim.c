@@ -6,12 +6,14 @@
      write short 10    at most 10 bytes are written        write pass 0    the write succeeds
      write pause 300   300 ms before the write             sync pause 300  300 ms before the sync
      read pause 300    300 ms before a read behind the first MiB of a file
+     write kill 0      the process is killed before the write, and with "sync" before the sync
 
    A call for which the first line is not meant succeeds. The paths of synced files are appended to the file
    named by SHIM_SYNCED, if it is set. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,7 @@ ssize_t write(int fd, const void *buffer, size_t size) {
     char what[32];
     long number;
     if (action(fd, "write", what, &number)) {
+        if (!strcmp(what, "kill")) kill(getpid(), SIGKILL);
         if (!strcmp(what, "pause")) pause_for(number);
         if (!strcmp(what, "error")) { errno = (int)number; return -1; }
         if (!strcmp(what, "short") && (size_t)number < size) size = (size_t)number;
@@ -90,8 +93,9 @@ static int sync_call(int fd, long call) {
     char what[32];
     long number;
     if (action(fd, "sync", what, &number)) {
+        if (!strcmp(what, "kill")) kill(getpid(), SIGKILL);
         if (!strcmp(what, "error")) { errno = (int)number; return -1; }
-        pause_for(number);
+        if (!strcmp(what, "pause")) pause_for(number);
     }
     int result = (int)syscall(call, fd);
     if (!result) note(fd);

@@ -104,6 +104,11 @@ impl Shim {
         fs::read_to_string(&self.actions).unwrap().is_empty()
     }
 
+    /// The number of actions that have not happened.
+    pub(crate) fn left(&self) -> usize {
+        fs::read_to_string(&self.actions).unwrap().lines().count()
+    }
+
     pub(crate) fn act(&self, actions: &str) {
         fs::write(&self.actions, actions).unwrap();
     }

@@ -484,3 +484,71 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
         assert!(valid.is_ok(), "{line}: {:#}", valid.unwrap_err());
     }
 }
+
+/// Shed entries are not in the session file, and an import once would have added them again.
+#[test]
+fn importing_again_adds_nothing_beside_shed_branches() {
+    let home = Home::new();
+    // The second question was asked in another way, so the first way is a branch.
+    let mut text = conversation("s", 2);
+    for (kind, number, parent, message) in [
+        (
+            "user",
+            8,
+            "s-1",
+            json!({"role": "user", "content": "asked again"}),
+        ),
+        (
+            "assistant",
+            9,
+            "s-8",
+            json!({"id": "msg_again", "role": "assistant", "model": "m",
+                   "content": [{"type": "text", "text": "answered again"}]}),
+        ),
+    ] {
+        let record = record("s", kind, number, &message);
+        let mut record: Json = parse(&record).unwrap();
+        record["parentUuid"] = json!(parent);
+        text.push_str(&format!("{record}\n"));
+    }
+    let source = home.file("s.jsonl", text.as_bytes());
+    let mut d = Daemon::quiet_in(&home);
+    for name in [
+        "branches_changed",
+        "session_reordered",
+        "entries_appended",
+        "session_tree",
+    ] {
+        d.ignore(name);
+    }
+    let result = d.ok("import_sessions", params(&home));
+    let path = PathBuf::from(result["sessions"][0]["path"].as_str().unwrap());
+    d.open(&path);
+    let ids = d.ids();
+    let listed = d.ok("list_branches", json!({}));
+    let branches = listed["branches"].as_array().unwrap();
+    assert_eq!(branches.len(), 2, "{listed}");
+    let other = branches.iter().find(|row| row["isActive"] != true).unwrap();
+    d.ok("archive_branch", json!({"entryId": other["tipId"]}));
+    let shed = d.ok("shed_branches", json!({}));
+    assert_eq!(shed["shed"].as_array().unwrap().len(), 1, "{shed}");
+    let bytes = fs::read(&path).unwrap();
+    d.ok("import_sessions", params(&home));
+    assert_eq!(
+        fs::read(&path).unwrap(),
+        bytes,
+        "nothing is new, and the branch stays shed"
+    );
+    // A new turn brings the branch back, so that all entries are compared.
+    let grown = record(
+        "s",
+        "user",
+        10,
+        &json!({"role": "user", "content": "and now?"}),
+    );
+    fs::write(&source, format!("{text}{grown}")).unwrap();
+    let result = d.ok("import_sessions", params(&home));
+    assert_eq!(result["sessions"][0]["entriesAdded"], 1, "{result}");
+    assert_eq!(d.ids().len(), ids.len() + 1);
+    assert_eq!(d.ok("list_branches", json!({})).get("shedBranches"), None);
+}

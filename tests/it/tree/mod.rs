@@ -12,6 +12,7 @@ mod nested;
 mod pages;
 mod queries;
 mod rows;
+mod shed;
 mod tools;
 
 use crate::harness::*;

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563',
+  schema_hash = 'sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -48,6 +48,8 @@ return {
     name_branch = 'name_branch',
     archive_branch = 'archive_branch',
     unarchive_branch = 'unarchive_branch',
+    shed_branches = 'shed_branches',
+    unshed_branches = 'unshed_branches',
     choose = 'choose',
     keep_branch = 'keep_branch',
     pop = 'pop',

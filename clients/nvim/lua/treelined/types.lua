@@ -1264,6 +1264,8 @@
 ---@class treelined.ListBranchesResult
 ---@field archivedBranches? integer The number of archived branches, listed or not, of which none is in another. Absent if there is none.
 ---@field branches treelined.Branch[] The branches, the active one among them.
+---@field shed? treelined.ShedBranch[] The branches in the cold file, as their records say. Only with `archived: true`.
+---@field shedBranches? integer The number of branches in the cold file (protocol.md §3.24). Absent if there is none.
 
 --- The params of `list_commands`.
 ---@alias treelined.ListCommandsParams table
@@ -2201,6 +2203,40 @@
 ---@field entryId string The id of the session_info entry.
 ---@field leafId string The leaf after the append: the session_info entry.
 
+--- A branch whose lines are in the cold file, as its record says.
+---@class treelined.ShedBranch
+---@field bytes integer The number of bytes of their lines.
+---@field entries integer The number of entries.
+---@field entryId string The id of the first entry.
+---@field firstPrompt? string The beginning of the first message of the user.
+---@field forkId? string The id of the entry from which the branch hangs; null for a root.
+---@field name? string The name of the branch.
+
+--- The params of `shed_branches`.
+---@class treelined.ShedBranchesParams
+---@field entryIds? string[] An entry of each archived branch that is moved. Default: all archived branches.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `shed_branches`.
+---@class treelined.ShedBranchesResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was moved.
+---@field inverse? treelined.ShedInverse The call that takes this back. Absent if nothing was moved.
+---@field shed treelined.ShedBranch[] The branches whose lines are in the cold file now.
+---@field staying treelined.StayingBranch[] The archived branches that stay in the session file.
+
+--- The call that takes a move of branches back.
+---@class treelined.ShedInverse
+---@field method treelined.ShedVerb The method.
+---@field params treelined.ShedInverseArguments Its params.
+
+--- The params of the inverse call of a move of branches.
+---@class treelined.ShedInverseArguments
+---@field entryIds string[] The first entry of each branch.
+
+--- A method that moves branches.
+---@alias treelined.ShedVerb 'shed_branches'|'unshed_branches'
+
 --- The params of `shutdown`.
 ---@alias treelined.ShutdownParams table
 
@@ -2212,6 +2248,15 @@
 ---@field entryId? string The id of the entry at the call. Absent if unknown.
 ---@field sessionId string The id of the session that holds the call.
 ---@field toolCallId? string The id of the call. Absent if unknown.
+
+--- Why an archived branch stays: `named`, an entry outside names an entry of it; `names`, it has a label, a note or a name of the session; `damaged`, a line of it is damaged, too long, or there twice.
+---@alias treelined.StayReason 'named'|'names'|'damaged'
+
+--- An archived branch that stays in the session file.
+---@class treelined.StayingBranch
+---@field by? string The entry that is the reason, if it has an id.
+---@field entryId string The id of the first entry.
+---@field reason treelined.StayReason Why it stays.
 
 --- The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
 ---@class treelined.SummaryDelta
@@ -2469,6 +2514,18 @@
 ---@field kind string The kind of the error.
 ---@field path string The path of the file.
 
+--- The params of `unshed_branches`.
+---@class treelined.UnshedBranchesParams
+---@field entryIds? string[] An entry of each shed branch that is moved back. Default: all shed branches.
+---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `unshed_branches`.
+---@class treelined.UnshedBranchesResult
+---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was moved.
+---@field entryIds string[] The first entry of each branch that is in the session file again. The branches are archived as before.
+---@field inverse? treelined.ShedInverse The call that takes this back. Absent if nothing was moved.
+
 --- The params of `unwatch_sessions`.
 ---@alias treelined.UnwatchSessionsParams table
 
@@ -2596,6 +2653,8 @@
 ---@field name_branch fun(self: treelined.Client, params?: treelined.NameBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.NameBranchResult|nil), options?: treelined.CallOptions): integer Gives a branch a name, or removes its name.
 ---@field archive_branch fun(self: treelined.Client, params?: treelined.ArchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.ArchiveBranchResult|nil), options?: treelined.CallOptions): integer Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
 ---@field unarchive_branch fun(self: treelined.Client, params?: treelined.UnarchiveBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnarchiveBranchResult|nil), options?: treelined.CallOptions): integer Brings an archived branch back.
+---@field shed_branches fun(self: treelined.Client, params?: treelined.ShedBranchesParams, callback?: fun(err: treelined.Error|nil, result: treelined.ShedBranchesResult|nil), options?: treelined.CallOptions): integer Moves archived branches, whole lines only, out of the session file into the cold file beside it.
+---@field unshed_branches fun(self: treelined.Client, params?: treelined.UnshedBranchesParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnshedBranchesResult|nil), options?: treelined.CallOptions): integer Moves branches from the cold file back into the session file.
 ---@field choose fun(self: treelined.Client, params?: treelined.ChooseParams, callback?: fun(err: treelined.Error|nil, result: treelined.ChooseResult|nil), options?: treelined.CallOptions): integer Goes to one of several candidates, and keeps the judgement about the others as notes.
 ---@field keep_branch fun(self: treelined.Client, params?: treelined.KeepBranchParams, callback?: fun(err: treelined.Error|nil, result: treelined.KeepBranchResult|nil), options?: treelined.CallOptions): integer Appends copies of the messages of a background branch, such as a side question, at the leaf, each once.
 ---@field pop fun(self: treelined.Client, params?: treelined.PopParams, callback?: fun(err: treelined.Error|nil, result: treelined.PopResult|nil), options?: treelined.CallOptions): integer Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.

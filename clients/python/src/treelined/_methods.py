@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563"
+SCHEMA_HASH = "sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1595,6 +1595,54 @@ class AsyncMethods(ABC):
         answered: shapes.UnarchiveBranchResult = await self.call(
             "unarchive_branch",
             {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    async def shed_branches(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_ids: list[str] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ShedBranchesResult:
+        """Moves archived branches, whole lines only, out of the session file into the cold file beside it.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_ids`: An entry of each archived branch that is moved. Default: all archived branches.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ShedBranchesResult = await self.call(
+            "shed_branches",
+            {"sessionId": session_id, "entryIds": entry_ids, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    async def unshed_branches(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_ids: list[str] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.UnshedBranchesResult:
+        """Moves branches from the cold file back into the session file.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_ids`: An entry of each shed branch that is moved back. Default: all shed branches.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.UnshedBranchesResult = await self.call(
+            "unshed_branches",
+            {"sessionId": session_id, "entryIds": entry_ids, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
         )
         return answered
@@ -4060,6 +4108,54 @@ class Methods(ABC):
         answered: shapes.UnarchiveBranchResult = self.call(
             "unarchive_branch",
             {"entryId": entry_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    def shed_branches(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_ids: list[str] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.ShedBranchesResult:
+        """Moves archived branches, whole lines only, out of the session file into the cold file beside it.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_ids`: An entry of each archived branch that is moved. Default: all archived branches.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.ShedBranchesResult = self.call(
+            "shed_branches",
+            {"sessionId": session_id, "entryIds": entry_ids, "expectedLeafId": expected_leaf_id},
+            timeout=timeout,
+        )
+        return answered
+
+    def unshed_branches(
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        entry_ids: list[str] | None | Omitted = OMITTED,
+        expected_leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> shapes.UnshedBranchesResult:
+        """Moves branches from the cold file back into the session file.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `entry_ids`: An entry of each shed branch that is moved back. Default: all shed branches.
+
+        `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+
+        """
+        answered: shapes.UnshedBranchesResult = self.call(
+            "unshed_branches",
+            {"sessionId": session_id, "entryIds": entry_ids, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
         )
         return answered

@@ -532,11 +532,17 @@ SessionSort = Literal["recent", "created", "name", "pinned", "threaded"]
 `threaded`: Forks follow the session that they come from; families, and forks of one session, are in the order of their last activity.
 """
 
+ShedVerb = Literal["shed_branches", "unshed_branches"]
+"""A method that moves branches."""
+
 ShutdownParams = dict[str, Any]
 """The params of `shutdown`."""
 
 ShutdownResult = dict[str, Any]
 """The result of `shutdown`."""
+
+StayReason = Literal["named", "names", "damaged"]
+"""Why an archived branch stays: `named`, an entry outside names an entry of it; `names`, it has a label, a note or a name of the session; `damaged`, a line of it is damaged, too long, or there twice."""
 
 SummaryOf = Literal["branch", "compaction"]
 """The kind of a summary.
@@ -2983,6 +2989,10 @@ class ListBranchesResult(_ListBranchesResult, total=False):
 
     archivedBranches: int
     """The number of archived branches, listed or not, of which none is in another. Absent if there is none."""
+    shedBranches: int
+    """The number of branches in the cold file (protocol.md §3.24). Absent if there is none."""
+    shed: list[ShedBranch]
+    """The branches in the cold file, as their records say. Only with `archived: true`."""
 
 
 class ListCommandsResult(TypedDict):
@@ -4766,6 +4776,69 @@ class SetSessionNameResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class _ShedBranch(TypedDict):
+    entryId: str
+    """The id of the first entry."""
+    forkId: str | None
+    """The id of the entry from which the branch hangs; null for a root."""
+    entries: int
+    """The number of entries."""
+    bytes: int
+    """The number of bytes of their lines."""
+
+
+class ShedBranch(_ShedBranch, total=False):
+    """A branch whose lines are in the cold file, as its record says."""
+
+    name: str
+    """The name of the branch."""
+    firstPrompt: str
+    """The beginning of the first message of the user."""
+
+
+class ShedBranchesParams(TypedDict, total=False):
+    """The params of `shed_branches`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    entryIds: list[str] | None
+    """An entry of each archived branch that is moved. Default: all archived branches."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _ShedBranchesResult(TypedDict):
+    shed: list[ShedBranch]
+    """The branches whose lines are in the cold file now."""
+    staying: list[StayingBranch]
+    """The archived branches that stay in the session file."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was moved."""
+
+
+class ShedBranchesResult(_ShedBranchesResult, total=False):
+    """The result of `shed_branches`."""
+
+    inverse: ShedInverse
+    """The call that takes this back. Absent if nothing was moved."""
+
+
+class ShedInverse(TypedDict):
+    """The call that takes a move of branches back."""
+
+    method: ShedVerb
+    """The method."""
+    params: ShedInverseArguments
+    """Its params."""
+
+
+class ShedInverseArguments(TypedDict):
+    """The params of the inverse call of a move of branches."""
+
+    entryIds: list[str]
+    """The first entry of each branch."""
+
+
 class _SpawnedBy(TypedDict):
     sessionId: str
     """The id of the session that holds the call."""
@@ -4778,6 +4851,20 @@ class SpawnedBy(_SpawnedBy, total=False):
     """The id of the entry at the call. Absent if unknown."""
     toolCallId: str
     """The id of the call. Absent if unknown."""
+
+
+class _StayingBranch(TypedDict):
+    entryId: str
+    """The id of the first entry."""
+    reason: StayReason
+    """Why it stays."""
+
+
+class StayingBranch(_StayingBranch, total=False):
+    """An archived branch that stays in the session file."""
+
+    by: str
+    """The entry that is the reason, if it has an id."""
 
 
 class SummaryDelta(TypedDict):
@@ -5245,6 +5332,31 @@ class UnsearchedFile(TypedDict):
     """The path of the file."""
     kind: str
     """The kind of the error."""
+
+
+class UnshedBranchesParams(TypedDict, total=False):
+    """The params of `unshed_branches`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    entryIds: list[str] | None
+    """An entry of each shed branch that is moved back. Default: all shed branches."""
+    expectedLeafId: str | None
+    """The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check."""
+
+
+class _UnshedBranchesResult(TypedDict):
+    entryIds: list[str]
+    """The first entry of each branch that is in the session file again. The branches are archived as before."""
+    durability: Durability
+    """How safe the write is at the time of the response; `none` if nothing was moved."""
+
+
+class UnshedBranchesResult(_UnshedBranchesResult, total=False):
+    """The result of `unshed_branches`."""
+
+    inverse: ShedInverse
+    """The call that takes this back. Absent if nothing was moved."""
 
 
 class Usage(TypedDict, total=False):

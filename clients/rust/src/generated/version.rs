@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563";
+    "sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6";

@@ -156,6 +156,8 @@ import type {
   SetLeafResult,
   SetSessionNameParams,
   SetSessionNameResult,
+  ShedBranchesParams,
+  ShedBranchesResult,
   ShutdownParams,
   ShutdownResult,
   SummaryDelta,
@@ -170,6 +172,8 @@ import type {
   UndoNavigationResult,
   UnregisterCommandParams,
   UnregisterCommandResult,
+  UnshedBranchesParams,
+  UnshedBranchesResult,
   UnwatchSessionsParams,
   UnwatchSessionsResult,
   UserAsked,
@@ -182,7 +186,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:cf56154063a449d0beb62bf7d9ecafd4fe33b9a02c03f2d037c08ff7a8bf2563';
+export const SCHEMA_HASH = 'sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6';
 
 /** Params and result by method. */
 export interface Methods {
@@ -228,6 +232,8 @@ export interface Methods {
   'name_branch': { params: NameBranchParams; result: NameBranchResult };
   'archive_branch': { params: ArchiveBranchParams; result: ArchiveBranchResult };
   'unarchive_branch': { params: UnarchiveBranchParams; result: UnarchiveBranchResult };
+  'shed_branches': { params: ShedBranchesParams; result: ShedBranchesResult };
+  'unshed_branches': { params: UnshedBranchesParams; result: UnshedBranchesResult };
   'choose': { params: ChooseParams; result: ChooseResult };
   'keep_branch': { params: KeepBranchParams; result: KeepBranchResult };
   'pop': { params: PopParams; result: PopResult };
@@ -288,6 +294,8 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'name_branch',
   'archive_branch',
   'unarchive_branch',
+  'shed_branches',
+  'unshed_branches',
   'choose',
   'keep_branch',
   'pop',
@@ -697,6 +705,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<UnarchiveBranchResult> {
     return this.call('unarchive_branch', params, options);
+  }
+
+  /** Moves archived branches, whole lines only, out of the session file into the cold file beside it. `shed_branches` */
+  shedBranches(
+    params: ShedBranchesParams = {},
+    options?: CallOptions,
+  ): Promise<ShedBranchesResult> {
+    return this.call('shed_branches', params, options);
+  }
+
+  /** Moves branches from the cold file back into the session file. `unshed_branches` */
+  unshedBranches(
+    params: UnshedBranchesParams = {},
+    options?: CallOptions,
+  ): Promise<UnshedBranchesResult> {
+    return this.call('unshed_branches', params, options);
   }
 
   /** Goes to one of several candidates, and keeps the judgement about the others as notes. `choose` */

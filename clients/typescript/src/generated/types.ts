@@ -640,6 +640,14 @@ export type SearchSyntax = 'plain' | 'filters';
  */
 export type SessionSearchMode = 'words' | 'literal' | 'regex' | 'ask';
 /**
+ * Why an archived branch stays: `named`, an entry outside names an entry of it; `names`, it has a label, a note or a name of the session; `damaged`, a line of it is damaged, too long, or there twice.
+ */
+export type StayReason = 'named' | 'names' | 'damaged';
+/**
+ * A method that moves branches.
+ */
+export type ShedVerb = 'shed_branches' | 'unshed_branches';
+/**
  * The method that changes tags.
  */
 export type TagVerb = 'tag_session';
@@ -5880,6 +5888,43 @@ export interface ListBranchesResult {
    * The number of archived branches, listed or not, of which none is in another. Absent if there is none.
    */
   archivedBranches?: number;
+  /**
+   * The number of branches in the cold file (protocol.md §3.24). Absent if there is none.
+   */
+  shedBranches?: number;
+  /**
+   * The branches in the cold file, as their records say. Only with `archived: true`.
+   */
+  shed?: ShedBranch[];
+}
+/**
+ * A branch whose lines are in the cold file, as its record says.
+ */
+export interface ShedBranch {
+  /**
+   * The id of the first entry.
+   */
+  entryId: string;
+  /**
+   * The id of the entry from which the branch hangs; null for a root.
+   */
+  forkId: string | null;
+  /**
+   * The number of entries.
+   */
+  entries: number;
+  /**
+   * The number of bytes of their lines.
+   */
+  bytes: number;
+  /**
+   * The name of the branch.
+   */
+  name?: string;
+  /**
+   * The beginning of the first message of the user.
+   */
+  firstPrompt?: string;
 }
 /**
  * The params of `list_commands`.
@@ -7762,6 +7807,83 @@ export interface SetSessionNameResult {
   durability: Durability;
 }
 /**
+ * The params of `shed_branches`.
+ */
+export interface ShedBranchesParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * An entry of each archived branch that is moved. Default: all archived branches.
+   */
+  entryIds?: string[] | null;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `shed_branches`.
+ */
+export interface ShedBranchesResult {
+  /**
+   * The branches whose lines are in the cold file now.
+   */
+  shed: ShedBranch[];
+  /**
+   * The archived branches that stay in the session file.
+   */
+  staying: StayingBranch[];
+  /**
+   * The call that takes this back. Absent if nothing was moved.
+   */
+  inverse?: ShedInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was moved.
+   */
+  durability: Durability;
+}
+/**
+ * An archived branch that stays in the session file.
+ */
+export interface StayingBranch {
+  /**
+   * The id of the first entry.
+   */
+  entryId: string;
+  /**
+   * Why it stays.
+   */
+  reason: StayReason;
+  /**
+   * The entry that is the reason, if it has an id.
+   */
+  by?: string;
+}
+/**
+ * The call that takes a move of branches back.
+ */
+export interface ShedInverse {
+  /**
+   * The method.
+   */
+  method: ShedVerb;
+  /**
+   * Its params.
+   */
+  params: ShedInverseArguments;
+}
+/**
+ * The params of the inverse call of a move of branches.
+ */
+export interface ShedInverseArguments {
+  /**
+   * The first entry of each branch.
+   */
+  entryIds: string[];
+}
+/**
  * The params of `shutdown`.
  */
 export interface ShutdownParams {}
@@ -7953,6 +8075,40 @@ export interface UnregisterCommandParams {
  * The result of `unregister_command`.
  */
 export interface UnregisterCommandResult {}
+/**
+ * The params of `unshed_branches`.
+ */
+export interface UnshedBranchesParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * An entry of each shed branch that is moved back. Default: all shed branches.
+   */
+  entryIds?: string[] | null;
+  /**
+   * The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+   */
+  expectedLeafId?: string | null;
+}
+/**
+ * The result of `unshed_branches`.
+ */
+export interface UnshedBranchesResult {
+  /**
+   * The first entry of each branch that is in the session file again. The branches are archived as before.
+   */
+  entryIds: string[];
+  /**
+   * The call that takes this back. Absent if nothing was moved.
+   */
+  inverse?: ShedInverse;
+  /**
+   * How safe the write is at the time of the response; `none` if nothing was moved.
+   */
+  durability: Durability;
+}
 /**
  * The params of `unwatch_sessions`.
  */

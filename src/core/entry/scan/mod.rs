@@ -219,7 +219,8 @@ impl<'a> RawEntry<'a> {
     fn custom_kind(&self) -> Kind {
         match json::string(self.custom_type).as_deref() {
             Some(
-                LEAF_RECORD | TRASHED | RESTORED | BRANCH | ARCHIVED | UNARCHIVED | TAGS | GIT,
+                LEAF_RECORD | TRASHED | RESTORED | BRANCH | ARCHIVED | UNARCHIVED | SHED | TAGS
+                | GIT,
             ) => Kind::LeafRecord,
             Some("note")
                 if json::get(self.data, "targetId")
@@ -279,6 +280,7 @@ impl<'a> RawEntry<'a> {
             Some(BRANCH) => of_branch(BranchChange::Name(data("name").and_then(json::string))),
             Some(ARCHIVED) => of_branch(BranchChange::Archive),
             Some(UNARCHIVED) => of_branch(BranchChange::Unarchive),
+            Some(SHED) => of_branch(BranchChange::Shed),
             Some(TRASHED | RESTORED | TAGS | GIT) => Facts::LeafRecord {
                 from: None,
                 cause: Some(NO_MOVE.into()),

@@ -25,7 +25,7 @@ use treelined_core::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTE
 /// The version of the format of this file. It must change with the format, and with the order of kinds, roles, damages
 /// and causes.
 pub const KIND: FileKind = FileKind {
-    format: b"treelined indexA",
+    format: b"treelined indexB",
     ending: ".index",
     most: 4096,
     most_bytes: 1 << 30,

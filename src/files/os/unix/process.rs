@@ -74,10 +74,7 @@ pub fn raise_descriptor_limit() {
 /// provide this information.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
-    let number = |entry: std::io::Result<std::fs::DirEntry>| {
-        entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
-    };
-    let processes = std::fs::read_dir("/proc").ok()?.filter_map(number);
+    let processes = numbers(std::path::Path::new("/proc"))?;
     let program = |process: &str| {
         let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
         let name = path.file_name()?.to_string_lossy().into_owned();
@@ -90,11 +87,20 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
         its.is_none() || its != ours
     });
     let writes = |process: &u32| {
-        let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"));
-        let mut descriptors = descriptors.into_iter().flatten().filter_map(number);
-        descriptors.any(|descriptor| may_write(*process, descriptor, identity))
+        let may_write = |descriptor: &u32| may_write(*process, *descriptor);
+        open_descriptors(*process, identity).any(|descriptor| may_write(&descriptor))
     };
     Some(others.filter(writes).collect())
+}
+
+/// The other processes that have a file open, also those of this program. Processes of other users and machines are not
+/// visible. `None` if the system does not provide this information.
+#[cfg(target_os = "linux")]
+pub fn openers_of(identity: Identity) -> Option<Vec<u32>> {
+    let processes = numbers(std::path::Path::new("/proc"))?;
+    let others = processes.filter(|process| *process != std::process::id());
+    let opens = |process: &u32| open_descriptors(*process, identity).next().is_some();
+    Some(others.filter(opens).collect())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -102,20 +108,40 @@ pub(crate) fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
     None
 }
 
-/// Whether a process has this file open under this descriptor, with more than read access.
+#[cfg(not(target_os = "linux"))]
+pub fn openers_of(_identity: Identity) -> Option<Vec<u32>> {
+    None
+}
+
+/// The names in a folder that are numbers; `None` if it cannot be read.
 #[cfg(target_os = "linux")]
-fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
+fn numbers(folder: &std::path::Path) -> Option<impl Iterator<Item = u32> + use<>> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    Some(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}
+
+/// The descriptors under which a process has this file open.
+#[cfg(target_os = "linux")]
+fn open_descriptors(process: u32, identity: Identity) -> impl Iterator<Item = u32> {
     use std::os::unix::fs::MetadataExt;
-    let Ok(status) = std::fs::metadata(format!("/proc/{process}/fd/{descriptor}")) else {
-        return false;
+    let folder = format!("/proc/{process}/fd");
+    let descriptors = numbers(std::path::Path::new(&folder));
+    let is_of_file = move |descriptor: &u32| {
+        let status = std::fs::metadata(format!("{folder}/{descriptor}"));
+        status.is_ok_and(|status| {
+            let found = Identity {
+                device: status.dev(),
+                inode: status.ino(),
+            };
+            found == identity
+        })
     };
-    let found = Identity {
-        device: status.dev(),
-        inode: status.ino(),
-    };
-    if found != identity {
-        return false;
-    }
+    descriptors.into_iter().flatten().filter(is_of_file)
+}
+
+/// Whether a process has more than read access to the file under this descriptor.
+#[cfg(target_os = "linux")]
+fn may_write(process: u32, descriptor: u32) -> bool {
     let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"));
     let info = info.unwrap_or_default();
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));

@@ -216,7 +216,7 @@ impl Work for Batch {
                 Ok(Some(planned)) => planned,
                 Ok(None) => break,
                 Err(error) => {
-                    self.planned.push(Err(error));
+                    self.planned.push(Err(state.explained(error)));
                     continue;
                 }
             };

@@ -28,6 +28,7 @@ mod revision;
 pub(super) mod search;
 mod selection;
 pub(super) mod sessions;
+pub(super) mod shed;
 pub(super) mod sorting;
 mod team_rows;
 pub(super) mod tree;

@@ -4,6 +4,7 @@
 //! thread if there are many.
 
 use super::entries::{EntryFilter, check_known};
+use super::shed;
 use crate::daemon::convert::diagnostics;
 use crate::daemon::convert::member::{push_array, push_id_member, push_number_member};
 use crate::daemon::convert::stored::raw;
@@ -435,6 +436,7 @@ pub(in crate::rpc) fn list_branches(
     let shows = params.archived.unwrap_or_default();
     found.retain(|branch| shows || !archived.hides(branch.tip));
     let count = Some(archived.count() as u64).filter(|count| *count > 0);
+    let (shed_branches, shed) = shed::listed(read, shows)?;
     check_branches_fit(tree, &found, read.frame_bytes())?;
     let rows: Vec<BranchRow> = found
         .into_iter()
@@ -466,6 +468,8 @@ pub(in crate::rpc) fn list_branches(
         Ok(wire::ListBranchesResult {
             branches,
             archived_branches: count,
+            shed_branches,
+            shed,
         })
     }))
 }

@@ -23,3 +23,20 @@ string_enum! {
         Redo = "redo",
     }
 }
+
+string_enum! {
+    /// A method that moves branches.
+    pub enum ShedVerb {
+        ShedBranches = "shed_branches",
+        UnshedBranches = "unshed_branches",
+    }
+}
+
+string_enum! {
+    /// Why an archived branch stays: `named`, an entry outside names an entry of it; `names`, it has a label, a note or a name of the session; `damaged`, a line of it is damaged, too long, or there twice.
+    pub enum StayReason {
+        Named = "named",
+        Names = "names",
+        Damaged = "damaged",
+    }
+}

@@ -7,8 +7,9 @@ use crate::{
     BranchParams, BranchResult, Call, ChooseParams, ChooseResult, Client, GetNavigationLogParams,
     GetNavigationLogResult, KeepBranchParams, KeepBranchResult, NameBranchParams, NameBranchResult,
     NavigateTreeParams, Navigation, PopParams, RedoNavigationParams, RedoNavigationResult,
-    SetLeafParams, SetLeafResult, UnarchiveBranchParams, UnarchiveBranchResult,
-    UndoNavigationParams, UndoNavigationResult,
+    SetLeafParams, SetLeafResult, ShedBranchesParams, ShedBranchesResult, UnarchiveBranchParams,
+    UnarchiveBranchResult, UndoNavigationParams, UndoNavigationResult, UnshedBranchesParams,
+    UnshedBranchesResult,
 };
 
 impl Client {
@@ -196,6 +197,37 @@ impl Client {
             expected_leaf_id: None,
         };
         self.call("unarchive_branch", params)
+    }
+
+    /// Moves archived branches, whole lines only, out of the session file into the cold file beside
+    /// it. `shed_branches`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`,
+    /// `cancelled`.
+    pub fn shed_branches(&self) -> Call<ShedBranchesParams, ShedBranchesResult> {
+        let params = ShedBranchesParams {
+            session_id: self.session_id(),
+            entry_ids: None,
+            expected_leaf_id: None,
+        };
+        self.call("shed_branches", params)
+    }
+
+    /// Moves branches from the cold file back into the session file. `unshed_branches`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `entryNotFound`, `leafMoved`, `duplicateEntryId`, `storageFull`, `storageIo`, `pathDenied`,
+    /// `durabilityUnknown`, `cancelled`.
+    pub fn unshed_branches(&self) -> Call<UnshedBranchesParams, UnshedBranchesResult> {
+        let params = UnshedBranchesParams {
+            session_id: self.session_id(),
+            entry_ids: None,
+            expected_leaf_id: None,
+        };
+        self.call("unshed_branches", params)
     }
 
     /// Goes to one of several candidates, and keeps the judgement about the others as notes. The

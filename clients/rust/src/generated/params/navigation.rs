@@ -235,6 +235,21 @@ pub struct SetLeafParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// The params of `shed_branches`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShedBranchesParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// An entry of each archived branch that is moved. Default: all archived branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_ids: Option<Vec<String>>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
 /// The params of `unarchive_branch`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -256,6 +271,21 @@ pub struct UndoNavigationParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// The params of `unshed_branches`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnshedBranchesParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// An entry of each shed branch that is moved back. Default: all shed branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_ids: Option<Vec<String>>,
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,

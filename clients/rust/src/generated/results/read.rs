@@ -4,7 +4,7 @@
 
 use crate::{
     Branch, ComparedBranch, Costs, Diagnostic, Entry, Message, Model, ModelStats, RenderedEntry,
-    Tokens,
+    ShedBranch, Tokens,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -162,6 +162,12 @@ pub struct ListBranchesResult {
     /// The number of archived branches, listed or not, of which none is in another. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_branches: Option<u64>,
+    /// The number of branches in the cold file (protocol.md §3.24). Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_branches: Option<u64>,
+    /// The branches in the cold file, as their records say. Only with `archived: true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed: Option<Vec<ShedBranch>>,
 }
 
 /// The result of `render_entries`.

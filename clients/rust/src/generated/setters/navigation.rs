@@ -5,8 +5,8 @@
 use crate::{
     AbortNavigationParams, ArchiveBranchParams, BranchParams, Call, ChooseParams,
     GetNavigationLogParams, GivenSummary, KeepBranchParams, NameBranchParams, NavigateTreeParams,
-    OnNoAnswer, PopParams, RedoNavigationParams, SetLeafParams, UnarchiveBranchParams,
-    UndoNavigationParams,
+    OnNoAnswer, PopParams, RedoNavigationParams, SetLeafParams, ShedBranchesParams,
+    UnarchiveBranchParams, UndoNavigationParams, UnshedBranchesParams,
 };
 
 impl<R> Call<SetLeafParams, R> {
@@ -223,6 +223,46 @@ impl<R> Call<UnarchiveBranchParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<ShedBranchesParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// An entry of each archived branch that is moved. Default: all archived branches.
+    pub fn entry_ids(mut self, entry_ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.entry_ids = Some(entry_ids.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
+    pub fn expected_leaf_id(mut self, expected_leaf_id: Option<&str>) -> Self {
+        self.params.expected_leaf_id = Some(expected_leaf_id.map(str::to_owned));
+        self
+    }
+}
+
+impl<R> Call<UnshedBranchesParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// An entry of each shed branch that is moved back. Default: all shed branches.
+    pub fn entry_ids(mut self, entry_ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.entry_ids = Some(entry_ids.into_iter().map(Into::into).collect());
         self
     }
 

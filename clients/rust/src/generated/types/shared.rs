@@ -109,6 +109,27 @@ pub struct Navigation {
     pub durability: Durability,
 }
 
+/// A branch whose lines are in the cold file, as its record says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ShedBranch {
+    /// The id of the first entry.
+    pub entry_id: String,
+    /// The id of the entry from which the branch hangs; null for a root.
+    pub fork_id: Option<String>,
+    /// The number of entries.
+    pub entries: u64,
+    /// The number of bytes of their lines.
+    pub bytes: u64,
+    /// The name of the branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of the first message of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+}
+
 /// Tokens as providers count them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

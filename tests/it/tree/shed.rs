@@ -1,0 +1,363 @@
+//! Archived branches in the cold file (protocol.md §3.24, session-file.md §4.10). Without it, archived branches would cost
+//! as much as living ones at each opening.
+
+use super::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A session with the archived branch u2, and the bytes of its file.
+fn archived() -> (Daemon, PathBuf, Vec<u8>) {
+    let home = Home::new();
+    let path = two_branches().store(&home, "x_s1.jsonl");
+    let mut d = begun(&home, &path);
+    d.ok("archive_branch", json!({"entryId": "a2"}));
+    let bytes = fs::read(&path).unwrap();
+    (d, path, bytes)
+}
+
+fn begun(home: &std::sync::Arc<Home>, path: &Path) -> Daemon {
+    let mut d = Daemon::quiet_in(home);
+    let opened = d.open(path);
+    assert_eq!(opened["diagnostics"], json!([]));
+    ignore(&mut d);
+    d
+}
+
+fn ignore(d: &mut Daemon) {
+    for name in [
+        "branches_changed",
+        "session_tree",
+        "session_reordered",
+        "entries_appended",
+    ] {
+        d.ignore(name);
+    }
+}
+
+fn cold(path: &Path) -> PathBuf {
+    path.with_file_name(format!(
+        "{}.cold",
+        path.file_name().unwrap().to_str().unwrap()
+    ))
+}
+
+fn heads(rows: &Json) -> Vec<&str> {
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| row["entryId"].as_str().unwrap()).collect()
+}
+
+fn shed_ids(d: &mut Daemon) -> Vec<String> {
+    let listed = d.ok("list_branches", json!({"archived": true}));
+    let Some(rows) = listed.get("shed") else {
+        return Vec::new();
+    };
+    heads(rows).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shed_branch_is_gone_and_comes_back_byte_for_byte() {
+    let (mut d, path, before) = archived();
+    let shed = d.ok("shed_branches", json!({}));
+    assert_eq!(shed["staying"], json!([]));
+    let row = &shed["shed"][0];
+    assert_eq!(
+        (
+            &row["entryId"],
+            &row["forkId"],
+            &row["entries"],
+            &row["firstPrompt"]
+        ),
+        (&json!("u2"), &json!("a1"), &json!(2), &json!("go left"))
+    );
+    let inverse = json!({"method": "unshed_branches", "params": {"entryIds": ["u2"]}});
+    assert_eq!(shed["inverse"], inverse);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(
+        !text.contains("go left") || text.matches("go left").count() == 1,
+        "{text}"
+    );
+    assert!(!text.contains("left it is"), "{text}");
+    let kept = fs::read_to_string(cold(&path)).unwrap();
+    assert!(kept.contains("left it is"), "{kept}");
+    let record = file_lines(&path).pop().unwrap();
+    assert_eq!(
+        (&record["customType"], &record["parentId"]),
+        (&json!("treelined.shed"), &json!("a3"))
+    );
+    for round in 0..2 {
+        assert_eq!(d.leaf(), "a3", "round {round}");
+        assert_eq!(d.ids(), ["u1", "a1", "u3", "c3", "t3", "a3"]);
+        let listed = d.ok("list_branches", json!({"archived": true}));
+        assert_eq!(listed["branches"].as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(listed["shedBranches"], 1);
+        assert_eq!(listed["shed"], shed["shed"]);
+        assert_eq!(d.ok("get_tree", json!({"archived": true}))["total"], 5);
+        for method in ["get_entry", "set_leaf"] {
+            let id = if method == "set_leaf" {
+                "leafId"
+            } else {
+                "entryId"
+            };
+            let error = d.err_kind(method, json!({id: "a2"}), "entryNotFound");
+            assert_eq!(error.details("shedBranchId"), "u2");
+        }
+        let below = json!({"message": user("on"), "parentId": "a2"});
+        let error = d.err_kind("append_message", below, "entryNotFound");
+        assert_eq!(error.details("shedBranchId"), "u2");
+        let home = d.stop();
+        d = begun(&home, &path);
+    }
+    let back = d.ok("unshed_branches", json!({}));
+    assert_eq!(back["entryIds"], json!(["u2"]));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert!(!cold(&path).exists());
+    assert_eq!(d.entry("a2")["parentId"], "u2");
+    assert_eq!(
+        d.ok("get_tree", json!({}))["archivedBranches"],
+        1,
+        "as before"
+    );
+    let nothing = d.ok("unshed_branches", json!({}));
+    assert_eq!(
+        (&nothing["entryIds"], &nothing["durability"]),
+        (&json!([]), &json!("none"))
+    );
+}
+
+#[test]
+fn later_appends_follow_the_old_bytes() {
+    let (mut d, path, mut expected) = archived();
+    d.ok("shed_branches", json!({}));
+    let shed = fs::read(&path).unwrap().len();
+    d.user("u9", "on");
+    d.assistant("a9", "and on");
+    let label = d.ok("append_label", json!({"targetId": "u9", "label": "here"}));
+    // An id of 8 digits could be one in the cold file.
+    assert_eq!(label["entryId"].as_str().unwrap().len(), 16);
+    expected.extend_from_slice(&fs::read(&path).unwrap()[shed..]);
+    d.ok("unshed_branches", json!({}));
+    assert_eq!(fs::read(&path).unwrap(), expected);
+}
+
+/// Each branch comes back on its own, in any order, and the last one gives the old bytes.
+#[test]
+fn branches_that_were_shed_one_after_the_other_come_back_in_any_order() {
+    for order in [["u2", "u4", "u5"], ["u5", "u2", "u4"], ["u4", "u5", "u2"]] {
+        let home = Home::new();
+        let log = two_branches()
+            .user("u4", "a1", "a third way")
+            .user("u5", "", "another beginning")
+            .assistant("a4", "u4", "the third")
+            .assistant("a5", "u5", "begun")
+            .record("r1", "a3", "a5");
+        let path = log.store(&home, "x_s1.jsonl");
+        let mut d = begun(&home, &path);
+        let mut expected = Vec::new();
+        for (number, branch) in ["u2", "u4", "u5"].iter().enumerate() {
+            d.ok("archive_branch", json!({"entryId": branch}));
+            let before = fs::read(&path).unwrap();
+            if number == 0 {
+                expected.clone_from(&before);
+            }
+            let shed = d.ok("shed_branches", json!({"entryIds": [branch]}));
+            assert_eq!(heads(&shed["shed"]), [*branch]);
+            // The record of the next archive is written after the record of this move.
+            let after = fs::read(&path).unwrap();
+            if let Some(next) = ["u4", "u5"].get(number) {
+                d.ok("archive_branch", json!({"entryId": next}));
+                let grown = fs::read(&path).unwrap();
+                expected.extend_from_slice(&grown[after.len()..]);
+            }
+        }
+        assert_eq!(shed_ids(&mut d), ["u2", "u4", "u5"]);
+        for (number, branch) in order.iter().enumerate() {
+            let entry = format!("a{}", &branch[1..]);
+            let back = d.ok("unshed_branches", json!({"entryIds": [entry]}));
+            assert_eq!(back["entryIds"], json!([branch]));
+            assert_eq!(shed_ids(&mut d).len(), 2 - number);
+            assert_eq!(d.entry(&entry)["parentId"], *branch);
+        }
+        assert_eq!(fs::read(&path).unwrap(), expected, "{order:?}");
+        assert!(!cold(&path).exists());
+    }
+}
+
+#[test]
+fn what_others_name_stays() {
+    let home = Home::new();
+    let log = two_branches()
+        .user("u4", "a1", "named by a label")
+        .user("u5", "a1", "has a label")
+        .label("l5", "u5", "u1", json!("start"))
+        .user("u6", "a1", "named by a branch that stays")
+        .entry(
+            "context_edit",
+            "e5",
+            "l5",
+            json!({"targetId": "u6", "replacement": null}),
+        )
+        .user("u7", "a1", "merged")
+        .label("l4", "a3", "u4", json!("fourth"))
+        .entry(
+            "branch_summary",
+            "m7",
+            "l4",
+            json!({"fromId": "u7", "summary": "merged", "merge": true}),
+        );
+    let path = log.store(&home, "x_s1.jsonl");
+    let mut d = begun(&home, &path);
+    for branch in ["u2", "u4", "u5", "u6", "u7"] {
+        d.ok("archive_branch", json!({"entryId": branch}));
+    }
+    let shed = d.ok("shed_branches", json!({}));
+    assert_eq!(heads(&shed["shed"]), ["u2"]);
+    let staying = shed["staying"].as_array().unwrap().iter();
+    let staying: Vec<[&Json; 3]> = staying
+        .map(|row| [&row["entryId"], &row["reason"], &row["by"]])
+        .collect();
+    assert_eq!(
+        json!(staying),
+        json!([
+            ["u4", "named", "l4"],
+            ["u5", "names", "l5"],
+            ["u6", "named", "e5"],
+            ["u7", "named", "m7"]
+        ])
+    );
+    assert_eq!(d.ok("get_tree", json!({}))["archivedBranches"], 4);
+    let error = d.err_kind(
+        "shed_branches",
+        json!({"entryIds": ["u1"]}),
+        "invalidParams",
+    );
+    assert_eq!(error.details("field"), "entryIds");
+}
+
+/// The records of moves into a branch stay, so undo passes over the branch to the position before.
+#[test]
+fn undo_passes_over_a_shed_position() {
+    let home = Home::new();
+    let path = two_branches().store(&home, "x_s1.jsonl");
+    let mut d = begun(&home, &path);
+    d.set_leaf(Some("u1"));
+    d.set_leaf(Some("a2"));
+    d.set_leaf(Some("a3"));
+    d.ok("archive_branch", json!({"entryId": "a2"}));
+    let before = fs::read(&path).unwrap();
+    d.ok("shed_branches", json!({}));
+    let home = d.stop();
+    let mut d = begun(&home, &path);
+    assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "u1");
+    d.ok("unshed_branches", json!({}));
+    assert!(fs::read(&path).unwrap().starts_with(&before));
+}
+
+#[test]
+fn what_cannot_be_moved_is_refused_with_the_reason() {
+    let (mut d, path, before) = archived();
+    d.ok("begin_turn", json!({}));
+    for method in ["shed_branches", "unshed_branches"] {
+        d.err_kind(method, json!({}), "sessionBusy");
+    }
+    d.ok("end_turn", json!({}));
+    let turn = d.ok("begin_turn", json!({"entryId": "a3"}));
+    d.err_kind("shed_branches", json!({}), "sessionBusy");
+    d.ok("end_turn", json!({"turnId": turn["turnId"]}));
+    let held = fs::File::open(&path).unwrap();
+    let error = d.err_kind("shed_branches", json!({}), "sessionLocked");
+    assert!(error.message.contains("process"), "{error:?}");
+    drop(held);
+    fs::write(path.with_file_name("x_s1.jsonl.replica"), "").unwrap();
+    let error = d.err_kind("shed_branches", json!({}), "invalidParams");
+    assert!(error.message.contains("team"), "{error:?}");
+    fs::remove_file(path.with_file_name("x_s1.jsonl.replica")).unwrap();
+    d.ok("close_session", json!({}));
+    d.ok("open_session", json!({"path": path, "mode": "read"}));
+    d.err_kind("shed_branches", json!({}), "readOnly");
+    d.ok("close_session", json!({}));
+    let memory = d.ok("create_session", json!({"ephemeral": true}));
+    let of = json!({"sessionId": memory["session"]["sessionId"]});
+    d.err_kind("shed_branches", of, "invalidParams");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert!(!cold(&path).exists());
+}
+
+/// A damaged cold file costs nothing in the session file, and nothing is restored by halves.
+#[test]
+fn a_damaged_cold_file_is_named() {
+    let (mut d, path, _) = archived();
+    d.ok("shed_branches", json!({}));
+    let (whole, shed) = (fs::read(cold(&path)).unwrap(), fs::read(&path).unwrap());
+    let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for damaged in [&whole[..second], &whole[..whole.len() - 3], b""] {
+        fs::write(cold(&path), damaged).unwrap();
+        let error = d.err_kind("unshed_branches", json!({}), "storageIo");
+        assert!(error.message.contains(".cold"), "{error:?}");
+        assert_eq!(fs::read(&path).unwrap(), shed);
+    }
+    fs::write(cold(&path), &whole).unwrap();
+    d.ok("unshed_branches", json!({}));
+}
+
+#[test]
+fn the_cold_file_goes_with_the_session() {
+    let (mut d, path, before) = archived();
+    let whole = exported(&mut d);
+    d.ok("shed_branches", json!({}));
+    assert_eq!(exported(&mut d), whole, "an export is whole");
+    for name in ["session_before_fork", "session_fork"] {
+        d.ignore(name);
+    }
+    let fork = d.ok("fork_session", json!({"scope": "tree"}))["session"].clone();
+    let copy = PathBuf::from(fork["path"].as_str().unwrap());
+    assert_eq!(
+        fs::read(cold(&copy)).unwrap(),
+        fs::read(cold(&path)).unwrap()
+    );
+    let back = d.ok("unshed_branches", json!({"sessionId": fork["sessionId"]}));
+    assert_eq!(back["entryIds"], json!(["u2"]));
+    let lines = |bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        text.split_once('\n').unwrap().1.to_owned()
+    };
+    assert_eq!(lines(&fs::read(&copy).unwrap()), lines(&before));
+    d.ok("close_session", json!({"sessionId": fork["sessionId"]}));
+
+    let deleted = d.ok("delete_session", json!({"sessionId": "s1"}));
+    let trashed = PathBuf::from(deleted["trashedPath"].as_str().unwrap());
+    assert!(cold(&trashed).exists() && !cold(&path).exists());
+    let restored = d.ok("restore_session", json!({"sessionId": "s1"}));
+    let path = PathBuf::from(restored["path"].as_str().unwrap());
+    assert!(cold(&path).exists() && !cold(&trashed).exists());
+    d.open(&path);
+    d.ok("unshed_branches", json!({"sessionId": "s1"}));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+fn exported(d: &mut Daemon) -> Vec<u8> {
+    let to = d.home.files().join("exported.jsonl");
+    d.ok(
+        "export_session",
+        json!({"format": "jsonl", "path": to, "overwrite": true}),
+    );
+    fs::read(to).unwrap()
+}
+
+#[test]
+fn the_shell_sheds_and_brings_back() {
+    let (d, path, before) = archived();
+    let home = d.stop();
+    let run = |args: &[&str]| home.run(args, &[], "").clean().text();
+    let said = run(&["shed", "s1"]);
+    assert!(said.starts_with("shed u2  2 entries, "), "{said}");
+    assert!(said.trim_end().ends_with("go left"), "{said}");
+    let said = run(&["du"]);
+    assert!(said.contains("beside"), "{said}");
+    assert_eq!(run(&["shed", "s1"]), "no archived branch\n");
+    assert_eq!(
+        run(&["unshed", "s1", "--branch", "a2"]),
+        "brought back u2\n"
+    );
+    assert_eq!(run(&["unshed", "s1"]), "no shed branch\n");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
