@@ -3,8 +3,8 @@
 //! of an open session, which grows with its entries and is freed with the session; and an answer that is being made,
 //! whose size the client limits.
 //!
-//! The input buffer of each connection adds 64 KiB (`stdio::frame`). Frames that are arriving and summaries that are
-//! being made share the setting `max_working_bytes` (`service::memory`).
+//! The input buffer of each connection adds 64 KiB (`stdio::frame`). Frames that are arriving, output that is not read
+//! and summaries that are being made share the setting `max_working_bytes` (`service::memory`).
 //!
 //! Each limit names the module that enforces it.
 

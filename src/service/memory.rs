@@ -1,12 +1,26 @@
-//! The memory of arriving frames and of unfinished summaries, for all connections together.
+//! The memory of arriving frames, of unread output, and of unfinished summaries, for all connections together.
 //!
 //! Memory is reserved before it is used, and a request never waits for it. A request that waited would keep the memory
 //! for which others wait. If nothing else is reserved, a reservation may be larger than the limit, so that the largest
-//! frame and the longest branch are possible.
+//! frame, the largest answer and the longest branch are possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use treelined_core::error::{Error, Kind, Result};
+
+/// Small answers have these bytes beside the limit, so that large ones do not keep them from being sent.
+const SMALL_BYTES: usize = 16 << 20;
+
+/// How much of the memory a reservation may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Notifications that may be lost: half of the limit, so that clients that only listen keep no answer from others.
+    Notices,
+    /// Everything else: the limit.
+    Whole,
+    /// Small answers: the limit and [`SMALL_BYTES`].
+    Small,
+}
 
 /// The reserved bytes.
 #[derive(Debug)]
@@ -45,10 +59,26 @@ impl WorkingMemory {
 }
 
 impl Reservation {
+    /// The reserved bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Changes the size of the reservation. False if there is not enough memory; then the size does not change.
     #[must_use]
     pub fn resize(&mut self, bytes: usize) -> bool {
-        let (own, limit) = (self.bytes, self.memory.limit);
+        self.resize_within(bytes, Share::Whole)
+    }
+
+    /// Like [`resize`](Self::resize), with another limit.
+    #[must_use]
+    pub(crate) fn resize_within(&mut self, bytes: usize, share: Share) -> bool {
+        let own = self.bytes;
+        let limit = match share {
+            Share::Notices => self.memory.limit / 2,
+            Share::Whole => self.memory.limit,
+            Share::Small => self.memory.limit.saturating_add(SMALL_BYTES),
+        };
         let change = |held: usize| {
             let others = held.saturating_sub(own);
             let sum = others.saturating_add(bytes);
@@ -62,6 +92,24 @@ impl Reservation {
             self.bytes = bytes;
         }
         is_changed
+    }
+
+    /// Sets the size of the reservation without a limit, for output that must not be lost.
+    pub(crate) fn force(&mut self, bytes: usize) {
+        if bytes == self.bytes {
+            return;
+        }
+        let held = &self.memory.held;
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => held.fetch_add(more, Ordering::AcqRel),
+            None => held.fetch_sub(self.bytes.saturating_sub(bytes), Ordering::AcqRel),
+        };
+        self.bytes = bytes;
+    }
+
+    /// Adds another reservation of the same memory to this one.
+    pub(crate) fn absorb(&mut self, mut other: Self) {
+        self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }
 }
 
@@ -96,6 +144,25 @@ mod tests {
         assert!(one.resize(0) && one.resize(60));
         drop(two);
         assert!(one.resize(usize::MAX), "alone again");
+        drop(one);
+        assert_eq!(memory.held.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
+    fn notices_have_half_and_small_answers_have_more() {
+        let memory = WorkingMemory::new(100);
+        let mut one = memory.reserve(40).unwrap();
+        let mut two = memory.reservation();
+        assert!(!two.resize_within(11, Share::Notices));
+        assert!(two.resize_within(10, Share::Notices));
+        assert!(!two.resize(61));
+        assert!(two.resize_within(SMALL_BYTES + 60, Share::Small));
+        assert!(!two.resize_within(SMALL_BYTES + 61, Share::Small));
+        two.force(SMALL_BYTES + 61);
+        assert_eq!(two.bytes(), SMALL_BYTES + 61);
+        two.force(1);
+        one.absorb(two);
+        assert_eq!(one.bytes(), 41);
         drop(one);
         assert_eq!(memory.held.load(Ordering::Acquire), 0);
     }

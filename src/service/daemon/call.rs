@@ -5,7 +5,9 @@ use super::connection::Connection;
 use super::guard::Place;
 use super::pending::{AskedNavigation, Pending};
 use super::queue::Scope;
+use crate::memory::Reservation;
 use std::sync::{Arc, Mutex, OnceLock};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_wire as wire;
@@ -20,7 +22,14 @@ pub(crate) struct Call {
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// The navigation of this request, if it is one. An abort may name the navigation before it begins.
     navigation: OnceLock<AskedNavigation>,
+    /// The memory of the answer, if it is large and its size was known before it was made.
+    reserved: Mutex<Option<Reservation>>,
 }
+
+/// The answers that need no memory before they are made, in bytes.
+const SMALL_ANSWER: u64 = 64 << 10;
+/// The bytes of an answer beside what it is made from.
+const AROUND: u64 = 4 << 10;
 
 impl Call {
     pub(crate) fn new(
@@ -35,7 +44,25 @@ impl Call {
             cancel: Cancel::new(),
             after: Mutex::default(),
             navigation: OnceLock::new(),
+            reserved: Mutex::default(),
         })
+    }
+
+    /// Reserves memory for an answer of about this many bytes before it is made. Fails with `overloaded`.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
+        if bytes <= SMALL_ANSWER {
+            return Ok(());
+        }
+        let bytes = bytes.saturating_add(AROUND);
+        let reserved = self.daemon.memory.reserve(bytes);
+        let reserved = reserved.map_err(|_| no_room_for(bytes))?;
+        *lock(&self.reserved) = Some(reserved);
+        Ok(())
+    }
+
+    /// The memory that [`reserve`](Self::reserve) has reserved.
+    pub(crate) fn take_reserved(&self) -> Option<Reservation> {
+        lock(&self.reserved).take()
     }
 
     /// Lets an abort find the navigation while the request waits.
@@ -87,6 +114,14 @@ impl Call {
             act();
         }
     }
+}
+
+/// The error of a read whose answer needs memory while others use it.
+pub(crate) fn no_room_for(bytes: u64) -> Error {
+    let message = format!(
+        "the daemon has no room for an answer of {bytes} bytes while clients do not read theirs: read what it has sent and try again, or ask for less at once"
+    );
+    Error::new(Kind::Overloaded, message)
 }
 
 impl Pending for Call {

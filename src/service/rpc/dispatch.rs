@@ -173,7 +173,7 @@ impl Dispatcher {
         let bytes = params.map_or(0, str::len);
         let call = Call::new(&self.daemon, &self.connection, id.map(|(id, _)| id));
         let open_request = OpenRequest::new(&self.open_requests, bytes);
-        let responder = Responder::new(call, raw_id, open_request);
+        let responder = Responder::new(call, raw_id, known.only_reads(), open_request);
         let entered = self.runtime.enter();
         known.begin(params, responder, holds);
         drop(entered);

@@ -2,11 +2,11 @@
 
 use super::reply::Reply;
 use crate::access::Rights;
-use crate::daemon::call::Call;
+use crate::daemon::call::{Call, no_room_for};
 use crate::daemon::convert::error;
 use crate::daemon::convert::line::on_one_line;
 use crate::daemon::pending::Pending;
-use crate::stdio::{Class, Outbox};
+use crate::stdio::{Outbox, OutboxItem};
 use jsonrpsee::types::{Id, Response, ResponsePayload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,13 +23,20 @@ pub(super) struct Responder {
     call: Arc<Call>,
     /// The id as the client sent it; `None` for a notification.
     raw_id: Option<Box<[u8]>>,
+    /// Whether the request only reads, so that its answer may be refused.
+    reads: bool,
     is_answered: bool,
     /// Ends when the response is queued.
     _open_request: OpenRequest,
 }
 
 impl Responder {
-    pub(super) fn new(call: Arc<Call>, raw_id: Option<&[u8]>, open_request: OpenRequest) -> Self {
+    pub(super) fn new(
+        call: Arc<Call>,
+        raw_id: Option<&[u8]>,
+        reads: bool,
+        open_request: OpenRequest,
+    ) -> Self {
         if let Some(id) = &call.id {
             call.connection
                 .begin(id, Arc::clone(&call) as Arc<dyn Pending>);
@@ -37,6 +44,7 @@ impl Responder {
         Self {
             call,
             raw_id: raw_id.map(Box::from),
+            reads,
             is_answered: false,
             _open_request: open_request,
         }
@@ -57,10 +65,18 @@ impl Responder {
             let connection = &self.call.connection;
             let result = shown(connection.rights(), result);
             let response = response(raw_id, result, connection.longest_message());
+            let (bytes, reserved) = (response.len(), self.call.take_reserved());
             // The result is on one line already. It may be large, so it is not scanned again.
-            connection.respond(id, |outbox: &Outbox| match response {
-                Reply::Bytes(response) => outbox.push(response, Class::Keep),
-                Reply::Pieces(pieces) => outbox.push_pieces(pieces),
+            let answer = match response {
+                Reply::Bytes(response) => OutboxItem::of(response),
+                Reply::Pieces(pieces) => OutboxItem::Pieces(pieces),
+            };
+            connection.respond(id, |outbox: &Outbox| {
+                if !outbox.push_answer(answer, reserved, self.reads) {
+                    let error = no_room_for(bytes as u64);
+                    let error = error_response(raw_id, &error);
+                    let _always = outbox.push_answer(OutboxItem::of(error), None, false);
+                }
             });
         }
         self.call.answered();

@@ -57,15 +57,37 @@ impl Read<'_> {
 /// repeated. So a read does not fail if a program has edited an entry in the file.
 pub(super) enum ReadAnswer<O> {
     Ready(O),
-    /// The rest of the work does not need the session. The number is how many bytes the rest reads.
-    Later(u64, Box<dyn FnOnce() -> Result<O> + Send>),
+    /// The rest of the work does not need the session.
+    Later(Work, Box<dyn FnOnce() -> Result<O> + Send>),
     /// The handler would take too long on this thread. It must run again on a blocking thread.
     OnBlockingThread,
 }
 
+/// How much the rest of a read does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    /// The bytes that it reads. Many are read on a blocking thread.
+    pub(super) reads: u64,
+    /// The bytes that it needs for the answer, as far as they are known.
+    pub(super) makes: u64,
+}
+
 impl<O> ReadAnswer<O> {
+    /// An answer that is made from this many stored bytes, and has about as many.
     pub(super) fn later(bytes: u64, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
-        Self::Later(bytes, Box::new(work))
+        let (reads, makes) = (bytes, bytes);
+        Self::working(Work { reads, makes }, work)
+    }
+
+    /// An answer that reads little and has about this many bytes.
+    pub(super) fn rows(bytes: usize, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
+        let (reads, makes) = (0, bytes as u64);
+        Self::working(Work { reads, makes }, work)
+    }
+
+    /// An answer whose size is not that of what it is made from.
+    pub(super) fn working(of: Work, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
+        Self::Later(of, Box::new(work))
     }
 }
 
@@ -100,7 +122,7 @@ impl<R, O: Answer<R> + 'static> ReadOutput<R> for ReadAnswer<O> {
     fn reply(self) -> Result<ReadAnswer<Reply>> {
         Ok(match self {
             Self::Ready(result) => ReadAnswer::Ready(result.reply()?),
-            Self::Later(bytes, work) => ReadAnswer::later(bytes, || work()?.reply()),
+            Self::Later(of, work) => ReadAnswer::working(of, || work()?.reply()),
             Self::OnBlockingThread => ReadAnswer::OnBlockingThread,
         })
     }
@@ -173,6 +195,12 @@ fn run_in_order(
     });
 }
 
+/// Reserves the memory of the answer, which has at most what the client takes, twice while it is made.
+fn reserve(call: &Call, work: Work) -> Result<()> {
+    let most = call.connection.longest_message() as u64;
+    call.reserve(work.makes.min(most.saturating_mul(2)))
+}
+
 async fn answer_of(
     call: &Arc<Call>,
     found: Result<(Arc<OpenSession>, SessionGuard)>,
@@ -190,9 +218,10 @@ async fn answer_of(
     };
     match run(call, &open, &guard, false)? {
         ReadAnswer::Ready(reply) => return Ok(reply),
-        ReadAnswer::Later(bytes, rest) => {
+        ReadAnswer::Later(work, rest) => {
             drop(guard);
-            return inline_or_blocking(bytes, rest).await;
+            reserve(call, work)?;
+            return inline_or_blocking(work.reads, rest).await;
         }
         ReadAnswer::OnBlockingThread => {}
     }
@@ -206,8 +235,9 @@ async fn answer_of(
         };
         match (*work)(&read)? {
             ReadAnswer::Ready(reply) => Ok(reply),
-            ReadAnswer::Later(_, rest) => {
+            ReadAnswer::Later(work, rest) => {
                 drop(guard);
+                reserve(&call, work)?;
                 rest()
             }
             ReadAnswer::OnBlockingThread => {

@@ -11,7 +11,7 @@ use super::session_read;
 use crate::daemon::commit::ChangePlace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use treelined_wire as wire;
-use treelined_wire::methods::{Right, Scope, right, scope, with_methods};
+use treelined_wire::methods::{Access, Right, Scope, right, scope, with_methods};
 
 /// A method of this daemon.
 pub(super) struct Method {
@@ -24,6 +24,12 @@ pub(super) struct Method {
 }
 
 impl Method {
+    /// Whether a request that is answered with an error after it ran has changed nothing that a retry would change again.
+    pub(super) fn only_reads(&self) -> bool {
+        let reads = matches!(self.scope, Scope::Session(Access::Read));
+        reads || self.right == Right::Read
+    }
+
     /// Decodes the params, and runs the handler until it has to wait. If the request `holds`, an append waits for more
     /// appends until the queues are settled.
     pub(super) fn begin(&self, params: Option<&str>, responder: Responder, holds: bool) {

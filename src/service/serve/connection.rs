@@ -44,7 +44,8 @@ pub(super) struct ServedConnection {
 
 impl ServedConnection {
     pub(super) fn new(server: &Arc<Server>, transport: Transport) -> anyhow::Result<Self> {
-        let outbox = Outbox::new(server.daemon.settings.max_queued_bytes);
+        let daemon = &server.daemon;
+        let outbox = Outbox::within(daemon.settings.max_queued_bytes, &daemon.memory);
         let connection = Connection::over(transport, &server.daemon, outbox);
         let dispatcher = Dispatcher::new(
             Arc::clone(&server.daemon),

@@ -13,5 +13,6 @@ mod shared;
 pub use frame::{Frame, FrameReader, id_in_head};
 pub(crate) use outbox::Class;
 pub use outbox::Outbox;
+pub(crate) use outbox::OutboxItem;
 pub(crate) use shared::{Message, SharedText};
 pub(crate) use treelined_files::os::shortcut::Shortcut;

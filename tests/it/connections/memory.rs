@@ -1,7 +1,8 @@
-//! The memory of frames and of summaries, which all connections share.
+//! The memory of frames, of unread output and of summaries, which all connections share.
 
 use crate::config::{file, script};
 use crate::harness::*;
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -18,12 +19,13 @@ fn limited(home: &Arc<Home>, bytes: usize, more: &str) -> SharedDaemon {
 }
 
 fn resident(shared: &SharedDaemon) -> usize {
+    status(shared, "VmRSS")
+}
+
+fn status(shared: &SharedDaemon, field: &str) -> usize {
     let path = format!("/proc/{}/status", shared.pid().as_raw_nonzero());
     let status = std::fs::read_to_string(path).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap();
+    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
     let kib: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kib << 10
 }
@@ -83,6 +85,111 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
     (&last).write_all(b"\"}}\n").unwrap();
     let answer = response(&last);
     assert_eq!(answer["error"]["data"]["kind"], "invalidParams", "{answer}");
+}
+
+/// Forty clients that ask for large answers and do not read them once had each a queue of their own.
+#[test]
+fn answers_that_nobody_reads_share_memory_and_the_rest_is_refused() {
+    const CLIENTS: usize = 40;
+    const ANSWERS: usize = 4;
+    let home = Home::new();
+    let mut log = Log::new("large").user("e0", "", "first");
+    for n in 1..40 {
+        let (id, parent) = (format!("e{n}"), format!("e{}", n - 1));
+        log = log.user(&id, &parent, &"x".repeat(64 << 10));
+    }
+    log.store(&home, "large.jsonl");
+    let shared = limited(&home, 16 * MIB, "");
+    let mut first = shared.client("first", json!({}));
+    first.ok("open_session", json!({"sessionId": "large"}));
+    first.ok("get_leaf", json!({}));
+    let before = resident(&shared);
+    let ask = |number: usize| {
+        let stream = UnixStream::connect(&shared.socket).unwrap();
+        let mut text = request(0, "open_session", json!({"sessionId": "large"}));
+        for n in 1..=ANSWERS {
+            text += &request(
+                n,
+                "get_entries",
+                json!({"sessionId": "large", "limit": 40 + number}),
+            );
+        }
+        (&stream).write_all(text.as_bytes()).unwrap();
+        BufReader::new(stream)
+    };
+    let mut streams: Vec<_> = (0..CLIENTS).map(ask).collect();
+    // A client that reads gets its answers meanwhile.
+    for _ in 0..20 {
+        first.ok("list_sessions", json!({}));
+        first.ok("get_entry", json!({"entryId": "e1"}));
+    }
+    let (mut refused, mut answered) = (0, 0);
+    for stream in &mut streams {
+        let count = answered_of(stream, ANSWERS);
+        answered += count;
+        refused += ANSWERS - count;
+    }
+    let grown = status(&shared, "VmHWM").saturating_sub(before);
+    println!("memory: {grown} more, {answered} answered, {refused} refused");
+    assert!(
+        answered >= 6,
+        "there is memory for six answers of 2.5 MiB: {answered}"
+    );
+    assert!(refused >= CLIENTS, "{refused}");
+    assert!(grown < (16 + 30) * MIB, "{grown}");
+    let again = request(10, "get_entries", json!({"sessionId": "large"}));
+    let last = streams.last_mut().unwrap();
+    last.get_ref().write_all(again.as_bytes()).unwrap();
+    assert!(read_response(last)["result"]["entries"].is_array());
+}
+
+/// Reads what a client has asked for: the response of `open_session`, and of this many `get_entries`. Returns how many
+/// were answered.
+fn answered_of(stream: &mut BufReader<UnixStream>, count: usize) -> usize {
+    let wait = Some(Duration::from_secs(30));
+    stream.get_ref().set_read_timeout(wait).unwrap();
+    let opened = read_response(stream);
+    assert_eq!(opened["id"], 0, "{opened}");
+    // A read that is refused overtakes one that is answered.
+    let mut open: HashSet<u64> = (1..=count as u64).collect();
+    let mut answered = 0;
+    for _ in 0..count {
+        let response = read_response(stream);
+        assert!(open.remove(&response["id"].as_u64().unwrap()), "{response}");
+        let error = &response["error"]["data"];
+        if error["kind"].is_string() {
+            assert_eq!(error["kind"], "overloaded", "{error}");
+            assert_eq!(error["retryable"], true, "{error}");
+        } else {
+            assert_eq!(response["result"]["entries"].as_array().unwrap().len(), 40);
+            answered += 1;
+        }
+    }
+    // Who has read everything may ask again.
+    let again = json!({"sessionId": "large", "entryId": "e1"});
+    let again = request(9, "get_entry", again);
+    stream.get_ref().write_all(again.as_bytes()).unwrap();
+    assert_eq!(read_response(stream)["result"]["entry"]["id"], "e1");
+    answered
+}
+
+fn request(id: usize, method: &str, params: Json) -> String {
+    format!(
+        "{}\n",
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    )
+}
+
+/// The next response; notifications before it are skipped.
+fn read_response(stream: &mut BufReader<UnixStream>) -> Json {
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        let message = parse(&line).unwrap();
+        if message.get("id").is_some() {
+            return message;
+        }
+    }
 }
 
 /// A single frame may be larger than the shared limit, so that each client can send any frame that the daemon accepts.

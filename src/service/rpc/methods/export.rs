@@ -2,7 +2,7 @@
 
 use super::export_secrets::{check_review, choices, known_values};
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::rpc::session_read::{Read, ReadAnswer};
+use crate::rpc::session_read::{Read, ReadAnswer, Work};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,6 +17,11 @@ use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParam
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+/// An export may read much. Its answer is small unless it has the content, whose size is not known.
+const ON_BLOCKING_THREAD: Work = Work {
+    reads: u64::MAX,
+    makes: 0,
+};
 
 pub(in crate::rpc) fn export_session(
     params: ExportSessionParams,
@@ -99,7 +104,7 @@ fn write_export(
     let call = Arc::clone(read.call);
     let path = params.path.clone();
     // The work writes a file, or may take long, so it always runs on a blocking thread.
-    Ok(ReadAnswer::later(u64::MAX, move || {
+    Ok(ReadAnswer::working(ON_BLOCKING_THREAD, move || {
         let last = Mutex::new(Instant::now());
         let progress = |done, total| {
             if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {
@@ -149,7 +154,7 @@ fn with_secrets(
 /// Lists the secrets of an export, without writing the export.
 fn review(read: &Read<'_>, source: ReviewSource) -> ReadAnswer<wire::ExportSessionResult> {
     let call = Arc::clone(read.call);
-    ReadAnswer::later(u64::MAX, move || {
+    ReadAnswer::working(ON_BLOCKING_THREAD, move || {
         let last = Mutex::new(Instant::now());
         let progress = |done, total| {
             if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {

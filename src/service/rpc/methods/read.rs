@@ -11,7 +11,7 @@ use crate::daemon::convert::stored::raw;
 use crate::daemon::reading::INLINE_ENTRIES;
 use crate::daemon::rows::RowReader;
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::rpc::session_read::{Read, ReadAnswer};
+use crate::rpc::session_read::{Read, ReadAnswer, Work};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::context::{self, Context, Kept, PathStep};
@@ -329,7 +329,12 @@ pub(in crate::rpc) fn get_context(
         let context = context::build_within(&path, kept, format, max_bytes, &mut body)?;
         Ok(Prepared::bytes(context_json(context)))
     };
-    Ok(ReadAnswer::later(size, build))
+    // The messages and their JSON are in memory together.
+    let work = Work {
+        reads: size,
+        makes: size.saturating_mul(2),
+    };
+    Ok(ReadAnswer::working(work, build))
 }
 
 /// The entries from which the context is made, as they are stored (`format:"entries"`).

@@ -236,7 +236,8 @@ impl Page {
             bodies: read.bodies(),
             renderers: read.call.daemon.offers.renderers(),
         };
-        Ok(ReadAnswer::later(0, move || {
+        let bytes = (shown.range.len() * ROW_BYTES).min(self.fits);
+        Ok(ReadAnswer::rows(bytes, move || {
             if let Some(missing) = missing {
                 missing.make(&shown.bodies);
             }
@@ -259,8 +260,7 @@ impl Page {
                 forget_views: &|| call.daemon.registry.forget_views(),
                 origin,
             };
-            let last = &open.last_view;
-            let in_tree = (&bodies, &outline, &snapshot);
+            let (last, in_tree) = (&open.last_view, (&bodies, &outline, &snapshot));
             let query = self.request.query.as_ref();
             let matched = query.map(|query| last.matches(&asked, origin, query, in_tree));
             let matched = matched.transpose()?;

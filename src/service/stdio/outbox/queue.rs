@@ -7,6 +7,8 @@ use std::time::Duration;
 use treelined_files::lock::lock;
 
 use super::class::Class;
+use super::kept::{Kept, Written};
+use crate::memory::{Reservation, Share, WorkingMemory};
 use crate::stdio::frame::Framing;
 use crate::stdio::shared::Message;
 use treelined_files::os::shortcut::{self, Shortcut};
@@ -17,6 +19,10 @@ pub(super) const CORKED: usize = 64 * 1024;
 const NOTICE: usize = 128;
 /// The smallest hard limit, in bytes. With it, even a small queue has room for answers to cancels.
 const MIN_HARD_LIMIT: usize = 1 << 20;
+/// Answers above this size, in bytes, do not use the memory of the small ones.
+const LARGE: usize = 64 << 10;
+/// Answers up to this size, in bytes, are never refused. They are hardly larger than the refusal.
+const NEVER_REFUSED: usize = 4 << 10;
 /// The capacity that the empty queue keeps.
 pub(super) const KEEP: usize = 4096;
 
@@ -48,6 +54,8 @@ pub(super) struct OutboxState {
     pub(super) unread: usize,
     /// The bytes of the queued messages of [`Class::Event`].
     events: usize,
+    /// The memory of the messages.
+    kept: Kept,
     framing: Framing,
     corked: bool,
     pub(super) phase: Phase,
@@ -69,7 +77,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Debug)]
-pub(super) enum OutboxItem {
+pub(crate) enum OutboxItem {
     Message(Message),
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
@@ -83,7 +91,7 @@ pub(super) enum OutboxItem {
 }
 
 #[derive(Debug)]
-pub(super) struct QueuedDelta {
+pub(crate) struct QueuedDelta {
     session: Box<str>,
     navigation: Box<str>,
     index: u64,
@@ -95,6 +103,12 @@ impl Outbox {
     /// which messages are dropped. Otherwise a message of any size is accepted.
     #[must_use]
     pub fn new(max_queued_bytes: usize) -> Arc<Self> {
+        Self::within(max_queued_bytes, &WorkingMemory::new(usize::MAX))
+    }
+
+    /// Like [`new`](Self::new). The messages share `memory` with other connections.
+    #[must_use]
+    pub fn within(max_queued_bytes: usize, memory: &Arc<WorkingMemory>) -> Arc<Self> {
         Arc::new(Self {
             max_queued_bytes,
             hard_limit: max_queued_bytes.saturating_mul(2).max(MIN_HARD_LIMIT),
@@ -104,6 +118,7 @@ impl Outbox {
                 deltas: Vec::new(),
                 unread: 0,
                 events: 0,
+                kept: Kept::new(memory.reservation()),
                 framing: Framing::Lines,
                 corked: false,
                 phase: Phase::Open,
@@ -139,10 +154,36 @@ impl Outbox {
         self.push_item(OutboxItem::Message(message), class);
     }
 
-    /// Queues one message in pieces, so that a large message need not be copied. It is never dropped. Otherwise like
-    /// [`push`](Self::push).
-    pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
-        self.push_item(OutboxItem::Pieces(pieces), Class::Keep);
+    /// Queues an answer, in one piece or in several so that a large one need not be copied. Its memory may be `reserved` already. False if there is no memory for it; then it is not
+    /// queued. If not `may_refuse`, it is always queued.
+    #[must_use]
+    pub(crate) fn push_answer(
+        &self,
+        answer: OutboxItem,
+        reserved: Option<Reservation>,
+        may_refuse: bool,
+    ) -> bool {
+        let mut state = self.lock();
+        if state.phase != Phase::Open {
+            return true;
+        }
+        if let Some(reserved) = reserved {
+            state.kept.absorb(reserved);
+        }
+        let cost = answer.cost();
+        let share = match cost > LARGE {
+            true => Share::Whole,
+            false => Share::Small,
+        };
+        let refuses = may_refuse && cost > NEVER_REFUSED;
+        if refuses && !state.has_memory(cost, share) {
+            state.give_back();
+            return false;
+        }
+        state.put_within(answer, share);
+        state.give_back();
+        self.pushed(state);
+        true
     }
 
     fn push_item(&self, item: OutboxItem, class: Class) {
@@ -151,19 +192,31 @@ impl Outbox {
         if state.phase != Phase::Open {
             return;
         }
-        let over = state.unread > self.max_queued_bytes;
+        let (over, cost) = (state.is_over(self.max_queued_bytes), item.cost());
         match class {
-            Class::Droppable { session, seq } if over => state.lose(session, seq),
-            Class::Event { session, seq } if state.events > self.hard_limit => {
-                state.lose(session, seq);
+            Class::Droppable { session, seq } => {
+                match over || !state.has_memory(cost, Share::Notices) {
+                    true => state.lose(session, seq),
+                    false => state.put(item),
+                }
             }
-            Class::Event { .. } => {
-                state.events = state.events.saturating_add(item.cost());
-                state.put(item);
+            Class::Event { session, seq } => {
+                let over = state.events > self.hard_limit;
+                if over || !state.has_memory(cost, Share::Small) {
+                    state.lose(session, seq);
+                } else {
+                    state.events = state.events.saturating_add(cost);
+                    state.put(item);
+                }
             }
-            Class::Progress if over => return,
-            _ => state.put(item),
+            Class::Progress if over || !state.has_memory(cost, Share::Notices) => return,
+            Class::Progress | Class::Keep => state.put(item),
         }
+        self.pushed(state);
+    }
+
+    /// Writes what was queued, or wakes the writer.
+    fn pushed(&self, mut state: MutexGuard<'_, OutboxState>) {
         match self.shortcut.get().filter(|_| !state.corked) {
             Some(shortcut) if state.write_through(shortcut) => {}
             _ => self.notify_writer(state),
@@ -223,14 +276,14 @@ impl Outbox {
         self.lock().unread
     }
 
-    /// Whether more than `max_queued_bytes` are unread.
+    /// Whether more than `max_queued_bytes` are unread, or the messages have more memory than they may have.
     pub fn is_over_limit(&self) -> bool {
-        self.lock().unread > self.max_queued_bytes
+        self.lock().is_over(self.max_queued_bytes)
     }
 
     /// Whether the unread bytes exceed the hard limit, so that the reader has stopped completely.
     pub(crate) fn is_stuffed(&self) -> bool {
-        self.lock().unread > self.hard_limit
+        self.lock().is_over(self.hard_limit)
     }
 
     /// Blocks the reader while the queue is over its limit. Returns early if the output is closed or broken, or if
@@ -247,13 +300,13 @@ impl Outbox {
             let goes_on = unless();
             let mut state = self.lock();
             loop {
-                if goes_on && state.unread <= self.hard_limit {
+                if goes_on && !state.is_over(self.hard_limit) {
                     return;
                 }
                 if state.wakes != seen {
                     break;
                 }
-                if state.unread <= self.max_queued_bytes || state.phase != Phase::Open {
+                if !state.is_over(self.max_queued_bytes) || state.phase != Phase::Open {
                     return;
                 }
                 state.waiting_for_room += 1;
@@ -329,13 +382,15 @@ impl Outbox {
         Some((state.take(empty), state.framing))
     }
 
-    /// Counts `bytes` as written, so they are no longer unread.
-    pub(super) fn written(&self, bytes: usize) {
+    /// Counts bytes as written, so they are no longer unread.
+    pub(super) fn written(&self, written: Written) {
         let mut state = self.lock();
-        let was_stuffed = state.unread > self.hard_limit;
-        state.unread = state.unread.saturating_sub(bytes);
-        let passes_hard_limit = was_stuffed && state.unread <= self.hard_limit;
-        if passes_hard_limit || state.unread <= self.max_queued_bytes {
+        let was_stuffed = state.is_over(self.hard_limit);
+        state.unread = state.unread.saturating_sub(written.bytes);
+        state.kept.written(written.messages, written.held);
+        state.give_back();
+        let passes_hard_limit = was_stuffed && !state.is_over(self.hard_limit);
+        if passes_hard_limit || !state.is_over(self.max_queued_bytes) {
             self.notify_room(state);
         }
     }
@@ -363,8 +418,29 @@ impl Outbox {
 }
 
 impl OutboxState {
+    /// Whether more bytes than the limit are unread, or the messages have more memory than they may have.
+    fn is_over(&self, limit: usize) -> bool {
+        self.unread > limit || self.kept.is_over()
+    }
+
+    /// Reserves the memory for one more message of this size. False if there is not enough.
+    fn has_memory(&mut self, cost: usize, share: Share) -> bool {
+        self.kept.reserve(self.unread.saturating_add(cost), share)
+    }
+
+    /// Frees the memory that the messages do not need any more.
+    pub(super) fn give_back(&mut self) {
+        self.kept.give_back(self.unread);
+    }
+
     fn put(&mut self, item: OutboxItem) {
+        self.put_within(item, Share::Small);
+    }
+
+    /// Queues a message. If there is not enough memory for it, the connection is over its limit.
+    fn put_within(&mut self, item: OutboxItem, share: Share) {
         self.unread = self.unread.saturating_add(item.cost());
+        self.kept.put(self.unread, share);
         self.queue.push_back(item);
     }
 
@@ -401,6 +477,7 @@ impl OutboxState {
             self.deltas.clear();
             self.unread = 0;
             self.events = 0;
+            self.kept.clear();
         }
         is_written
     }
@@ -434,10 +511,19 @@ impl OutboxState {
             {
                 delta.text.push_str(text);
                 self.unread = self.unread.saturating_add(text.len());
+                self.kept.grow(self.unread, Share::Small);
                 return true;
             }
         }
         false
+    }
+
+    /// Forgets all messages, since the output has failed.
+    pub(super) fn discard(&mut self) {
+        self.phase = Phase::Broken;
+        self.unread = 0;
+        self.kept.clear();
+        drop(self.take(VecDeque::new()));
     }
 
     pub(super) fn take(&mut self, empty: VecDeque<OutboxItem>) -> VecDeque<OutboxItem> {
@@ -449,6 +535,11 @@ impl OutboxState {
 }
 
 impl OutboxItem {
+    /// A message in one piece: JSON text on one line, without line end.
+    pub(crate) fn of(message: Vec<u8>) -> Self {
+        Self::Message(Message::Own(message))
+    }
+
     /// The unread bytes that this item counts.
     pub(super) fn cost(&self) -> usize {
         match self {

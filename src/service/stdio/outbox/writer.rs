@@ -1,6 +1,7 @@
 //! Adds the framing to queued messages, and writes small messages together.
 
-use super::queue::{KEEP, Outbox, OutboxItem, Phase};
+use super::kept::Written;
+use super::queue::{KEEP, Outbox, OutboxItem};
 use crate::stdio::frame::Framing;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -10,6 +11,8 @@ use std::time::Duration;
 pub(super) const SMALL: usize = 64 * 1024;
 /// The most bytes that are collected, and the most bytes of a write. The count of unread bytes is exact to this number.
 pub(super) const CHUNK: usize = 256 * 1024;
+/// The bytes that an idle writer keeps.
+const KEEP_BYTES: usize = 16 * 1024;
 /// The pause before the next write to an output that another process has made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -24,9 +27,7 @@ impl Outbox {
         let result = self.write_all(output);
         if result.is_err() {
             let mut state = self.lock();
-            state.phase = Phase::Broken;
-            state.unread = 0;
-            drop(state.take(VecDeque::new()));
+            state.discard();
             self.notify_room(state);
         }
         result
@@ -41,6 +42,7 @@ impl Outbox {
                 writer.write(item, framing)?;
             }
             writer.flush()?;
+            writer.shrink();
             if batch.capacity() > KEEP {
                 batch = VecDeque::new();
             }
@@ -56,6 +58,8 @@ pub(super) struct Writer<'a, W> {
     collected: Vec<u8>,
     /// The cost of the messages in `collected`.
     held: usize,
+    /// The messages that are ended, and not counted as written yet.
+    ended: usize,
 }
 
 impl<'a, W: Write> Writer<'a, W> {
@@ -65,6 +69,7 @@ impl<'a, W: Write> Writer<'a, W> {
             output,
             collected: Vec::new(),
             held: 0,
+            ended: 0,
         }
     }
 
@@ -87,6 +92,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if framing == Framing::Lines {
             self.collected.push(b'\n');
         }
+        self.ended += 1;
         Ok(())
     }
 
@@ -98,19 +104,36 @@ impl<'a, W: Write> Writer<'a, W> {
         } else {
             self.put_collected()?;
             // The JSON of a delta may have more or fewer bytes than its cost. Exactly the cost is counted as written.
-            let mut left = cost;
+            let (mut left, mut held) = (cost, 0);
             for chunk in piece.chunks(CHUNK) {
                 self.put(chunk)?;
-                let done = left.min(chunk.len());
-                left -= done;
-                self.outbox.written(done);
+                let bytes = left.min(chunk.len());
+                left -= bytes;
+                held += bytes;
+                self.written(bytes, held);
             }
-            self.outbox.written(left);
+            self.written(left, held);
         }
         if self.collected.len() >= CHUNK - SMALL {
             self.put_collected()?;
         }
         Ok(())
+    }
+
+    fn written(&mut self, bytes: usize, held: usize) {
+        let messages = std::mem::take(&mut self.ended);
+        self.outbox.written(Written {
+            bytes,
+            messages,
+            held,
+        });
+    }
+
+    /// Frees the buffer if it is large.
+    fn shrink(&mut self) {
+        if self.collected.capacity() > KEEP_BYTES {
+            self.collected = Vec::new();
+        }
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -123,7 +146,8 @@ impl<'a, W: Write> Writer<'a, W> {
         self.put(&collected)?;
         self.collected = collected;
         self.collected.clear();
-        self.outbox.written(std::mem::take(&mut self.held));
+        let bytes = std::mem::take(&mut self.held);
+        self.written(bytes, 0);
         Ok(())
     }
 

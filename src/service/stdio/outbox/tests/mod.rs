@@ -1,6 +1,7 @@
+mod memory;
+
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::writer::{CHUNK, SMALL};
 use crate::stdio::frame::Framing;
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 const LIMIT: usize = 1000;
 
@@ -144,7 +145,7 @@ fn messages_of_every_size_are_framed_whole() {
             if framing == Framing::Lines {
                 expect.push(b'\n');
             }
-            outbox.push_pieces(pieces);
+            assert!(outbox.push_answer(OutboxItem::Pieces(pieces), None, true));
         }
         outbox.close();
         let mut output = Vec::new();
