@@ -44,6 +44,7 @@ mod fork;
 mod fork_faults;
 mod fork_tree;
 mod fuzz;
+mod gates;
 mod guide;
 mod handshake;
 mod harness;

@@ -48,7 +48,7 @@ fn connections_over_the_limit_are_closed_at_once_and_the_others_work() {
     late.ok("list_sessions", json!({}));
 }
 
-fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;

@@ -1,7 +1,7 @@
 //! Several connections to one daemon: protocol.md §10.
 
 mod lifetime;
-mod limits;
+pub(crate) mod limits;
 mod memory;
 mod opening;
 mod questions;
