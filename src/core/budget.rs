@@ -19,7 +19,7 @@ pub const MARKS_BYTES: usize = 16 << 20;
 /// The names and ids of the session files of a large session directory. If they have more bytes than this, each call
 /// reads the directory (`files::store::watched`).
 pub const KNOWN_FILES_BYTES: usize = 96 << 20;
-/// The JSON of one row of `list_sessions`. A longer row is made again for each call (`rpc::list`).
+/// The JSON of one row of `list_sessions`. A longer row is not kept, and is made again for each call (`rpc::list`).
 pub const SHOWN_ROW_BYTES: usize = 4 << 10;
 /// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
@@ -35,12 +35,12 @@ pub const RANKING_BYTES: usize = 8 << 20;
 /// question reads the other lists from their files (`find::ask::segments`).
 pub const SEGMENT_BYTES: usize = 64 << 20;
 
-/// The rows of the team's sessions. Three things take memory beyond this limit: the ids of the rows and the sessions
-/// that others have open take as much again each, and a list of all rows takes twice as much. Rows beyond the limit
-/// are left out of the list (`fleet::team`).
+/// The rows of the team's sessions. Rows beyond the limit are left out of the list (`fleet::team`). Three things take
+/// memory beyond this limit: the ids of the rows take as much again, the sessions that others have open take as much
+/// again, and a list of all rows takes twice as much.
 pub const TEAM_BYTES: usize = 12 << 20;
 
-/// How many instances of a limit there are.
+/// The number of instances of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Per {
     Process,

@@ -37,7 +37,7 @@ pub struct KnownMember {
 /// An object with known members.
 #[derive(Debug)]
 pub struct Record {
-    /// The value of the member that identifies it; empty if there is none.
+    /// The value of the member that identifies the object; empty if there is none.
     pub tag: &'static str,
     /// Its name in the schema.
     pub name: &'static str,
@@ -172,7 +172,7 @@ pub struct ShapeFault {
 }
 
 /// Checks a message. It must have a role; a message with a known role must have the members of that role. A role that
-/// is similar to a known one is refused, as a mistyped one; any other is the client's own.
+/// is similar to a known role is refused as mistyped. Any other role is the client's own.
 pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
     let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
@@ -225,7 +225,7 @@ pub fn check(shape: Shape, value: &[u8]) -> Result<(), ShapeFault> {
     }
 }
 
-/// Checks an array of objects that each have a type, and for known types their members.
+/// Checks that each element of an array is an object with a type, and checks the members of objects of known types.
 fn check_blocks(shape: Shape, value: &[u8]) -> Result<(), String> {
     let wrong = || format!("must be {}", accepted(shape));
     let mut elements = Elements::open(value, 0).map_err(|_| wrong())?;
@@ -366,8 +366,8 @@ mod tests {
         fault.reason
     }
 
-    /// A refusal named only one member, and clients had to guess the others. It names every accepted message,
-    /// and for content every accepted block.
+    /// A refusal names every accepted message, and for content every accepted block. It once named only one member, and
+    /// clients had to guess the others.
     #[test]
     fn a_refusal_names_every_accepted_shape() {
         for message in [

@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// A cost of 0 was the sum of costs that nobody has recorded.
+    /// The costs that no tool has recorded were once added up as a cost of 0.
     #[test]
     fn a_cost_is_recorded_estimated_or_unknown() {
         let cost = |model: &str, usage: &str| {

@@ -52,9 +52,10 @@ pub struct TeamList {
     /// The session with the latest activity first. Sessions without a description are at the end, sorted by id.
     pub sessions: Vec<TeamSession>,
     by_id: HashMap<String, usize>,
-    /// Sessions that the stream had before it was made anew, and that no machine has pushed since. Sorted by id.
+    /// Sessions that the stream had before it was created again, and that no machine has pushed after that. Sorted by
+    /// id.
     pub missing: Vec<TeamRow>,
-    /// Why the list may lack sessions or machines.
+    /// The reason why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
 }
 
@@ -85,7 +86,7 @@ impl TeamList {
         }
     }
 
-    /// Whether this list says the same as another one.
+    /// Whether this list has the same sessions and the same gaps as another list.
     pub fn has_same_sessions(&self, other: &Self) -> bool {
         self.sessions == other.sessions && self.incomplete == other.incomplete
     }

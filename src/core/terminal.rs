@@ -134,7 +134,8 @@ const fn char_width(char: char) -> usize {
 mod tests {
     use super::*;
 
-    /// Tags, separators and annotations reached the terminal: each place had its own table, and none had all.
+    /// Tags, separators and annotations once reached the terminal, since each part of the program had its own table,
+    /// and none had all of them.
     #[test]
     fn no_control_gets_through() {
         let every = || (0..=0x10_ffff).filter_map(char::from_u32);
@@ -148,7 +149,7 @@ mod tests {
         assert!(!line(&all).contains(is_control));
         assert_eq!(line(&all).chars().count(), all.chars().count());
         assert!(!json(&all).contains(|char| is_control(char) && char != '\n'));
-        // The controls of Unicode are among them.
+        // The controls of Unicode are among these characters.
         assert!(every().filter(|char| char.is_control()).all(is_control));
     }
 

@@ -44,7 +44,7 @@ pub enum Format {
 /// A complete context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// One JSON object each, stored ones byte for byte.
+    /// Each message is one JSON object. A stored message has the bytes of the file.
     pub messages: Vec<Vec<u8>>,
     /// The last level set on the path, else `off`.
     pub thinking_level: String,
@@ -152,10 +152,8 @@ impl Kept {
 
 /// The context at the end of `path`; an empty path has no messages. `kept` is the result of [`Kept::of`] for `path`.
 ///
-/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for some of
-/// [`Kept::nodes`]: the entries of the context, and one or two settings. Before the kept part it is called for at most
-/// one message: the nearest answer, if no later entry names a model. Fails with the errors of `body`, and with
-/// `responseTooLarge` as soon as the messages together have more than `max_bytes`, so that memory stays bounded.
+/// ~ Before the kept part it is called for at most one message: the nearest answer, if no later entry names a model. ⇒
+/// Before the kept part, `body` is called for at most one message: the nearest answer, if no later entry names a model.
 pub fn build_within(
     path: &[PathStep],
     kept: Kept,
@@ -352,8 +350,8 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Adds a `context_edit` entry. It has no effect without a target, or if its replacement is neither
-    /// null nor an object with a content.
+    /// Adds a `context_edit` entry. The entry has no effect without a target, or if its replacement is neither null nor
+    /// an object with a content.
     pub fn note(&mut self, entry: &[u8]) {
         let Some(target) = json::get(entry, "targetId").and_then(json::string) else {
             return;
@@ -453,8 +451,8 @@ impl MessageCollector {
     }
 }
 
-/// Whether an entry of this kind can be a message at this position of the path. Of several compactions only the latest
-/// one can; the caller handles it.
+/// Whether an entry of this kind can be a message at this position of the path. Of several compactions, only the latest
+/// one can be a message; the caller handles that one.
 fn contributes(step: &PathStep) -> bool {
     matches!(
         step.kind,

@@ -7,7 +7,8 @@ use crate::json;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     ClaudeCode,
-    /// Its lines have the same members as lines of Claude Code; their messages are like messages of Gemini CLI.
+    /// The lines of Qwen Code have the same members as lines of Claude Code, and their messages are like messages of
+    /// Gemini CLI.
     QwenCode,
 }
 

@@ -86,7 +86,7 @@ impl Kind {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The `type` in the file. `None` for [`Kind::Unknown`]: only the entry itself has its type.
+    /// The `type` in the file. `None` for [`Kind::Unknown`]: then only the line of the entry has the type.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Message => "message",
@@ -174,7 +174,8 @@ impl Role {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The role in a version 3 file. `None` for a role that only the entry itself has.
+    /// The role in a version 3 file. `None` for [`Role::None`], and for [`Role::Other`], whose name is only in the line
+    /// of the entry.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::User => "user",
@@ -280,7 +281,7 @@ pub enum Facts<'a> {
     SessionInfo {
         name: Option<Cow<'a, str>>,
     },
-    /// `display` is false only if it is literally false.
+    /// `display` is false only if the member is the literal `false`.
     CustomMessage {
         display: bool,
     },

@@ -165,7 +165,8 @@ impl<'a> Planner<'a> {
                 self.last = Some(id.clone());
             }
         }
-        // Clients are notified of each new name, but the tree keeps only the last one. So a name ends the batch.
+        // Clients are notified of each new name, but the tree keeps only the last name. So an operation with a name
+        // ends the batch.
         self.is_full |= entries
             .iter()
             .any(|entry| entry.type_name == "session_info");
@@ -226,7 +227,8 @@ fn is_repetition(
     Ok(parsed(&known).is_some_and(|known| Some(known) == parsed(&sent)))
 }
 
-/// Removes a blank label: it removes the stored label, like an absent one.
+/// Leaves out a blank label. An entry with a blank label removes the stored label, and so does an entry without a
+/// label.
 fn without_blank_label(object: Vec<u8>) -> Vec<u8> {
     match json::get(&object, "label") {
         Some(b"null" | b"\"\"") => json::without_member(&object, "label"),

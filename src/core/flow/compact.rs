@@ -24,8 +24,8 @@ pub const KEEP_RECENT_TOKENS: u64 = 20_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPlan {
     pub first_kept_entry_id: String,
-    /// The bodies of the entries to summarize, in file order, with context edits applied. They have no system
-    /// messages, and no prefix of a split turn. Empty if no model would see any of them.
+    /// The bodies of the entries to summarize, in file order, with context edits applied. System messages and the
+    /// prefix of a split turn are left out. Empty if no model would see any of the bodies.
     pub history: Vec<Vec<u8>>,
     /// The bodies of a split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
@@ -55,13 +55,12 @@ pub struct Compaction {
     pub usage: Option<Vec<u8>>,
     /// Raw JSON: the message before the summary in the context.
     pub system_message: Option<Vec<u8>>,
-    /// Whether a client or hook wrote it.
+    /// Whether a client or a hook wrote the summary.
     pub from_hook: bool,
 }
 
-/// Plans a compaction of the context at the end of a path. The compaction keeps about `keep_recent_tokens`
-/// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
-/// `nothingToCompact`, or with the error of `body`.
+/// ~ The plan holds bodies unless they have more than `max_bytes` together as stored. ⇒ The plan has the bodies, unless
+/// the stored bodies together have more than `max_bytes`.
 pub fn plan(
     path: &[PathStep],
     kept: Kept,
@@ -172,8 +171,9 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// The system message in force at the end of a context. A compaction stores it, so that the summary does not remove
-/// it. A single message is unchanged. Several are merged into one: later sections and tools replace earlier ones.
+/// ~ A single message is unchanged. Several are merged into one: later sections and tools replace earlier ones. ⇒ A
+/// single message is unchanged. Several messages are merged into one, in which later sections and tools replace earlier
+/// ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();
@@ -432,8 +432,8 @@ mod tests {
         ContextPart::new(kind, role, stored, &Edits::default())
     }
 
-    /// `u` is a user's message of 4 characters, `a` an answer; `c1` an answer that calls 1, `r1` its
-    /// result; all of one token.
+    /// The parts that a script names, each of one token. `u` is a user's message and `a` is an answer. `c1` is an
+    /// answer with the call 1, and `r1` is the result of that call.
     fn parts(script: &str) -> Vec<ContextPart> {
         let one = |word: &str| match word.split_at(1) {
             ("u", _) => part(json!({"role": "user", "content": "text"})),

@@ -36,7 +36,7 @@ pub struct ForkPlan {
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
     pub labels: Vec<Node>,
-    /// For each left-out entry that a kept compaction names: the next kept entry.
+    /// For each entry that a kept compaction names and the fork leaves out: the next kept entry.
     boundaries: HashMap<String, String>,
 }
 

@@ -16,12 +16,12 @@ pub struct BranchSummary {
     pub details: Option<Vec<u8>>,
     /// Raw JSON; `None` if no model was asked.
     pub usage: Option<Vec<u8>>,
-    /// Whether a client or hook wrote it.
+    /// Whether a client or a hook wrote the summary.
     pub from_hook: bool,
 }
 
 impl BranchSummary {
-    /// Whether it has no text: then no entry is written for it.
+    /// Whether the summary has no text. An empty summary gets no entry.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
@@ -75,7 +75,8 @@ pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tre
     planned.stays = planned.background;
 }
 
-/// The record of the position where the file opens. Programs that do not read it open the file at its last line.
+/// The record of the position where the file opens. Programs that do not know this record open the file at its last
+/// line.
 pub fn plan_keep(tree: &Tree, source: &dyn Source) -> Vec<u8> {
     let opens_at = tree.file_leaf();
     let mut minter = IdAllocator::new(tree, source);

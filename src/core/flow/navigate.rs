@@ -37,7 +37,7 @@ pub struct NavigationPlan {
     pub archives: Vec<EntryId>,
 }
 
-/// Why a candidate was not chosen: it becomes a note about the end of its branch.
+/// The reason why a candidate was not chosen. It is written as a note about the end of the candidate's branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     pub tip_id: EntryId,
@@ -86,8 +86,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     })
 }
 
-/// Plans the way to the end of a candidate. Unlike [`plan`], it goes to a user message itself and not above it: this
-/// message may be all that the candidate has.
+/// Plans the way to the end of a candidate. Unlike [`plan`], the leaf goes to a user message itself and not above it,
+/// since the candidate may have nothing but this message.
 pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if tree.is_same_conversation(old_leaf, Some(tip)) {
@@ -190,8 +190,8 @@ pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node
     merged.next()
 }
 
-/// Plans to leave the branch that begins with `head`, for the position above it. The target is `head`. A leaf outside
-/// of the branch stays.
+/// Plans to move the leaf from the branch that begins with `head` to the position above `head`. The target is `head`. A
+/// leaf outside of the branch does not move.
 pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if !old_leaf.is_some_and(|leaf| tree.is_ancestor(head, leaf)) {
@@ -233,8 +233,7 @@ impl NavigationPlan {
         self.compacted().last().copied()
     }
 
-    /// The entries of the branch that this compaction keeps: from `first_kept` to the compaction, without
-    /// earlier compactions and system messages. Empty if `first_kept` is not above it.
+    /// ~ Empty if `first_kept` is not above it. ⇒ Empty if `first_kept` is not above the compaction.
     pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
         let end = self.compacted.saturating_sub(1);
         let before = self.abandoned.get(..end).unwrap_or_default();
@@ -282,7 +281,8 @@ impl NavigationPlan {
     }
 }
 
-/// The position of the leaf after the navigation: the present leaf, if it is at the same step as `new_leaf`.
+/// The position of the leaf after the navigation: the present leaf if it is at the same step as `new_leaf`, else
+/// `new_leaf`.
 fn from_leaf(tree: &Tree, new_leaf: Option<Node>) -> Option<Node> {
     match tree.is_same_conversation(new_leaf, tree.leaf()) {
         true => tree.leaf(),
@@ -390,7 +390,7 @@ pub fn commit(
     Ok(planned)
 }
 
-/// The lines of a choice that does not move the leaf: the judgement, at the leaf.
+/// The lines of a choice that does not move the leaf: the judgements, appended at the leaf.
 pub fn judge_at_leaf(tree: &Tree, source: &dyn Source, judgements: &[Judgement]) -> PlannedLines {
     let mut planned = PlannedLines::default();
     let mut minter = IdAllocator::new(tree, source);
@@ -430,7 +430,7 @@ fn push_judgements(
     }
 }
 
-/// The line of a navigation that does not move the leaf: the label, at the leaf.
+/// The line of a navigation that does not move the leaf: the label, appended at the leaf.
 pub fn label_at_leaf(
     tree: &Tree,
     source: &dyn Source,

@@ -15,15 +15,15 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     pub type_name: String,
-    /// Chosen by the client, or `None` to allocate one.
+    /// The id that the client has chosen; `None` to allocate one.
     pub id: Option<EntryId>,
     pub parent: NewParent,
     pub timestamp: Option<String>,
     /// All other members, as `,"name":value…` on one line.
     pub members: Vec<u8>,
-    /// Whether it extends a branch in the background (session-file.md §4.9).
+    /// Whether the entry extends a branch in the background (session-file.md §4.9).
     pub background: bool,
-    /// Whether it is a compaction that keeps nothing: then it names itself as the first kept entry.
+    /// Whether the entry is a compaction that keeps nothing. Such a compaction names itself as the first kept entry.
     pub keeps_nothing: bool,
 }
 

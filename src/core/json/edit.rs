@@ -120,8 +120,8 @@ fn line_separator(text: &[u8], at: usize) -> Option<&'static [u8]> {
     }
 }
 
-/// A byte-exact edit: replaces the given spans of `text`, which must be in order and disjoint (an
-/// empty one inserts). A span that is out of order or out of bounds is left out.
+/// A byte-exact edit: replaces the given spans of `text`, which must be in order and disjoint (an empty span inserts).
+/// A span that is out of order or out of bounds is left out.
 pub fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
     let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
     let mut out = Vec::with_capacity(text.len() + added);
@@ -168,8 +168,8 @@ pub fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
 pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
     let members = members_of(object).unwrap_or_default();
     let mut edits: Vec<(Span, &[u8])> = Vec::new();
-    // Removing a member also removes the comma before it. Removed members at the start of the object have none:
-    // everything up to the first member that stays is removed.
+    // Removing a member also removes the comma before it. A removed member at the start of the object has no comma
+    // before it. So everything up to the first member that stays is removed.
     let mut head = None;
     let mut previous_end = None;
     for member in &members {

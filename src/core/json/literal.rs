@@ -73,7 +73,7 @@ fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
 #[inline]
 fn short_and_plain(raw: &[u8]) -> Option<&[u8]> {
     let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    // In each case the first and the last bytes are tested. They may overlap.
+    // In each case the first and the last bytes are tested. These two parts may overlap.
     let specials = match inner.len() {
         16..=32 => {
             let is_plain = |bytes: &[u8; 16]| block::first_special(*bytes).is_none();
@@ -120,7 +120,7 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The most bytes of one character in a string literal: those of an escaped surrogate pair.
+/// The most bytes that one character takes in a string literal: the length of an escaped surrogate pair.
 pub const LONGEST_CHAR: usize = 12;
 
 /// The characters of a valid JSON string literal (quotes included), decoded lazily, for callers that need only the
@@ -419,11 +419,11 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1") {
-                // SAFETY: it has the instructions.
+                // SAFETY: this processor has the instructions.
                 ways.push(|text, at, found| unsafe { skip_on_avx512(text, at, found) });
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
-                // SAFETY: it has the instructions.
+                // SAFETY: this processor has the instructions.
                 ways.push(|text, at, found| unsafe { skip_on_avx2(text, at, found) });
             }
         }

@@ -1,11 +1,8 @@
 //! Works on raw JSON in bytes: validates it, finds members, decodes strings, splices.
 //!
-//! This module has the grammar by which stored lines are read and edited: RFC 8259 as JavaScript's
-//! `JSON.parse` accepts it. So lone surrogate escapes, numbers out of range, any nesting depth and
-//! duplicate members (the last one counts) are valid. The module never builds or serializes a value: an
-//! edit keeps all other bytes. It does not know entries. It does not check UTF-8: bytes above 0x7f are
-//! accepted, and a decoded string has U+FFFD for invalid ones. Nothing recurses: nesting costs one bit per
-//! level.
+//! ~ It does not know entries. It does not check UTF-8: bytes above 0x7f are accepted, and a decoded string has U+FFFD
+//! for invalid ones. ⇒ The module does not know entries. It does not check UTF-8: bytes above 0x7f are accepted, and a
+//! decoded string has U+FFFD in place of invalid bytes.
 
 mod block;
 mod edit;
@@ -32,7 +29,7 @@ pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
 pub use plain::{first_of, plain_words};
 pub use walk::{Visitor, walk};
 
-/// `number` without its fraction. Numbers outside of the range of `u64` become its nearest end, NaN
+/// `number` without its fraction. A number outside of the range of `u64` becomes the nearest end of the range, and NaN
 /// becomes 0.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn saturated(number: f64) -> u64 {

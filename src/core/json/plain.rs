@@ -31,7 +31,7 @@ pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
 fn is_plain_word(bytes: u64) -> bool {
     const EACH: u64 = u64::MAX / 255;
     const HIGH: u64 = EACH * 0x80;
-    // The high bit of a byte is set if the byte is zero. A zero byte may also set it in the bytes above,
+    // The high bit of a byte is set if the byte is zero. A zero byte may also set the high bits of the bytes above it,
     // which does not matter here.
     let zeros = |bytes: u64| bytes.wrapping_sub(EACH) & !bytes & HIGH;
     let is = |byte: u8| zeros(bytes ^ (EACH * u64::from(byte)));
@@ -39,8 +39,7 @@ fn is_plain_word(bytes: u64) -> bool {
     (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
-/// The length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII,
-/// with single spaces between. Nearly all text is such. The result neither starts nor ends with a space.
+/// ~ Nearly all text is such. ⇒ Nearly all text has this form.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
     // 1 if the byte before this block is a space, or if there is no byte before it.

@@ -83,7 +83,7 @@ impl Nesting {
         }
     }
 
-    /// Whether the innermost open container is an object; `None` outside of all.
+    /// Whether the innermost open container is an object; `None` if no container is open.
     #[inline]
     pub(super) fn top(&self) -> Option<bool> {
         (self.depth != 0).then_some(self.innermost & 1 == 1)

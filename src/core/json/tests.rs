@@ -5,7 +5,8 @@ use crate::test_support::random::Random;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 
-/// serde_json passing a value over has the same grammar: no limits, no Unicode.
+/// Whether serde_json accepts the text. If serde_json skips a value, it follows the same grammar, without limits and
+/// without checks of Unicode.
 fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_ok()
 }
@@ -54,7 +55,7 @@ fn refuses_a_text_torn_at_any_byte() {
     }
 }
 
-/// The string grammar, one byte at a time: the position after the literal, or where it broke.
+/// The string grammar, one byte at a time: the position after the literal, or the position of the first fault.
 fn naive_string(text: &[u8]) -> Result<usize, usize> {
     let byte = |at: usize| text.get(at).copied().unwrap_or(0);
     let mut at = 1;

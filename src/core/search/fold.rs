@@ -47,9 +47,9 @@ pub(super) fn push_folded_char(out: &mut Vec<u8>, char: char) {
     }
 }
 
-/// Ranges with all characters outside ASCII that fold to another character, or to which another one folds. The
-/// ranges have other characters too. Characters outside of the ranges are not looked up: that would take most of the
-/// time of folding Chinese or Japanese text.
+/// Ranges that contain all characters outside ASCII that fold to another character, or to which another character
+/// folds. The ranges contain other characters too. Characters outside of the ranges are not looked up, since this would
+/// take most of the time of folding Chinese or Japanese text.
 const CASED: [RangeInclusive<char>; 8] = [
     '\u{80}'..='\u{24ff}',
     '\u{2c00}'..='\u{2d2f}',
@@ -102,7 +102,8 @@ pub(super) fn folded_to(char: char) -> Vec<char> {
 mod tests {
     use super::*;
 
-    /// The prefilter skips lines that contain none of these: text with a missing one would not be found.
+    /// The prefilter skips lines that contain none of these characters. If a character were missing here, text with it
+    /// would not be found.
     #[test]
     fn all_that_is_folded_to_a_character_is_known() {
         for char in '\u{80}'..=char::MAX {

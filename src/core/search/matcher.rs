@@ -82,8 +82,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether this line may have every missing needle. Lines that may not can be skipped, unless partial
-    /// matches are wanted.
+    /// Whether this line may have every missing needle. If it may not, the line can be skipped, unless partial matches
+    /// are wanted.
     pub fn may_complete(&self, line: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);

@@ -29,14 +29,14 @@ pub(super) enum Presence {
 #[derive(Debug)]
 struct Search {
     how: How,
-    /// The text around the searched bytes, if the word is longer than these.
+    /// The part of the word around the searched bytes, if the word is longer than the searched bytes.
     run: Option<Run>,
     /// Whether the bytes found are the whole needle.
     is_whole: bool,
     /// The rest of a word, if the bytes found are a part of it.
     rest: Option<Rest>,
-    /// Finds other spellings with one search: escapes, and other characters whose folded form may be part of the
-    /// needle.
+    /// The search for other spellings of the needle: for escapes, and for other characters whose folded form may be
+    /// part of the needle.
     hidden: How,
     /// The number of bytes that are searched. The more bytes, the fewer lines have them.
     len: usize,
@@ -50,10 +50,10 @@ struct Run {
     at: usize,
 }
 
-/// The characters of a word before and after those that are searched first.
+/// The characters of a word before and after the characters that are searched first.
 #[derive(Debug)]
 struct Rest {
-    /// From the nearest character to the first one of the word.
+    /// The characters before the window, from the nearest one to the first one of the word.
     before: Vec<char>,
     /// The number of characters that are searched first.
     window: usize,
@@ -67,8 +67,8 @@ enum How {
     Any(AhoCorasick),
 }
 
-/// The number of bytes of a word that are searched. Their spellings in both cases are as many patterns as the fastest
-/// search takes.
+/// The number of bytes of a word that are searched. In upper and lower case, these bytes have as many spellings as the
+/// fastest search takes patterns.
 const WINDOW: usize = 3;
 /// The most patterns of the fastest search.
 const MOST_PATTERNS: usize = 8;
@@ -112,8 +112,8 @@ impl Prefilter {
         self.0.as_ref().map_or(0, |search| search.len)
     }
 
-    /// Passes to `each`, in order, the lines in `lines` that may have the needle, with their offsets. However many
-    /// other lines there are, they cost one search for the bytes and one for their other spellings.
+    /// Passes to `each`, in order, the lines in `lines` that may have the needle, with their offsets. All other lines
+    /// together cost one search for the bytes, and one search for other spellings.
     pub(super) fn each_passing<'a>(&self, lines: &'a [u8], mut each: impl FnMut(usize, &'a [u8])) {
         let Some(search) = &self.0 else {
             let mut at = 0;

@@ -39,7 +39,7 @@ pub struct Query {
 
 #[derive(Debug)]
 pub(super) enum Needles {
-    /// Folded.
+    /// The words, in their folded form.
     Words(Vec<Finder<'static>>),
     Literal(Box<Finder<'static>>),
     Regex(Regex),

@@ -227,7 +227,8 @@ fn an_excerpt_is_one_line_around_the_first_match() {
     check_excerpt(&long, Mode::Words, &long, &shown);
 }
 
-/// The last of several matches was marked as far as the excerpt reached, though that part is not a match.
+/// If the end of the excerpt cut the last of several matches, the rest of it was once marked, though this rest is not a
+/// match.
 #[test]
 fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
     let field = format!("needle {}needle", "b".repeat(190));
@@ -237,7 +238,7 @@ fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
     check_excerpt("need.*?le", Mode::Regex, &field, &expected);
 }
 
-/// An excerpt began and ended inside words, and nothing showed that the field has more text.
+/// An excerpt once began and ended inside words, and nothing showed that the field has more text.
 #[test]
 fn an_excerpt_is_cut_between_words_and_shows_it() {
     let check = |field: &str, expected: &str| check_excerpt("needle", Mode::Words, field, expected);
@@ -339,8 +340,8 @@ proptest! {
             prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Words), all);
         }
     }
-    /// The raw bytes of a field decide if they are enough. An escape may end where a match seems to begin, and a letter
-    /// outside ASCII may fold to two letters: then the decoded text decides.
+    /// The raw bytes of a field decide, if they are enough. An escape may end where a match seems to begin, and a
+    /// letter outside ASCII may fold to two letters: then the decoded text decides.
     #[test]
     fn raw_bytes_and_the_decoded_text_give_the_same_result(
         text in "[abnuſsSß0İiﬁf\n\\\\éÉσςΣ日本]{0,24}",
@@ -360,8 +361,8 @@ proptest! {
     }
 }
 
-/// A word in a field without escapes is found without decoding, in either case and in any alphabet: decoding and
-/// folding all text took most of a search.
+/// A word in a field without escapes is found without decoding, in either case and in any alphabet. Decoding and
+/// folding all text once took most of the time of a search.
 #[test]
 fn plain_fields_are_decided_by_their_bytes() {
     use super::prefilter::{Prefilter, Presence};

@@ -184,8 +184,8 @@ mod tests {
         );
     }
 
-    /// Only one agent's tool names were known, and only the argument `path`, so that files of other agents
-    /// were in no list.
+    /// Once only the tool names of one agent and the argument `path` were known, so the files of other agents were in
+    /// no list.
     #[test]
     fn other_agents_names_count_too() {
         check_files(

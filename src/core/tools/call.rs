@@ -270,7 +270,7 @@ impl<'a> CallArguments<'a> {
 
     pub fn access(&self) -> FileAccess {
         match self.family.map_or(FileAccess::None, |family| family.access) {
-            // Editors that have one tool for reading and changing name the operation in `command`.
+            // Some editors have one tool that both reads and changes files. This tool names the operation in `command`.
             FileAccess::Change => match self.text("command") {
                 Some(command) if command == "view" => FileAccess::Read,
                 _ => FileAccess::Change,

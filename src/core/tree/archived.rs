@@ -167,7 +167,7 @@ impl Tree {
         false
     }
 
-    /// The branches that are archived now. Takes linear time, or none if no record archives a branch.
+    /// The branches that are archived now. Takes linear time, or constant time if no record archives a branch.
     pub fn archived(&self) -> Archived {
         let mut marked: HashMap<Node, usize> = HashMap::new();
         for (id, mark) in &self.marks.by_id {
@@ -201,9 +201,9 @@ impl Tree {
         archived
     }
 
-    /// The first entries of the branches that a redo to `to` archives again: the undo moved the leaf into these
-    /// branches, and the redo moves it out of them. Since each branch was archived, it has got no new step, and only
-    /// undo and redo have moved the leaf into it.
+    /// The first entries of the branches that a redo to `to` archives again. The undo moved the leaf into these
+    /// branches, and the redo moves it out of them. A branch counts only if no step was added to it after it was
+    /// archived, and if only undo and redo have moved the leaf into it.
     pub fn archived_by_redo(&self, to: Option<Node>) -> Vec<Node> {
         let leaf = self.leaf().filter(|_| !self.marks.by_id.is_empty());
         let left: HashSet<Node> = self.ancestors(leaf).collect();

@@ -19,9 +19,9 @@ impl Tree {
             && (!self.is_background(above) || self.born.groups.contains_key(&step))
     }
 
-    /// Sets the position where the file opens to the last line. A background entry keeps that position; so does a
-    /// record that stays, if it is right after a background entry. Another program that takes no lock may have written
-    /// before these two lines.
+    /// Sets the position where the file opens to the last line. A background entry keeps that position. A record that
+    /// stays also keeps it, if the record is right after a background entry: another program that takes no lock may
+    /// have written before these two lines.
     pub(super) fn open_at(&mut self, node: Node) {
         let before = node.number().checked_sub(1);
         let before = before.and_then(|number| self.node(number));
@@ -117,8 +117,8 @@ impl Tree {
         found
     }
 
-    /// The step at or below an entry that was written last; the entry itself if there is none. Background branches that
-    /// begin further down, and archived branches, are skipped. Linear in the number of entries below.
+    /// ~ The step at or below an entry that was written last; the entry itself if there is none. ⇒ The step that was
+    /// written last, of the steps at or below an entry; the entry itself if there is no step.
     pub fn newest_step_below(&self, node: Node, archived: &Archived) -> Node {
         let (mut newest, mut children) = (None, Vec::new());
         let mut open = vec![(node, self.skip_bookkeeping(Some(node)))];

@@ -11,12 +11,12 @@ use hashbrown::HashMap;
 /// The most entries that are kept.
 pub const MAX_FOUND: usize = 100;
 
-/// The steps of other writers below the step of the leaf. Only those count that arrived after the leaf moved to its
-/// step.
+/// The steps of other writers below the step of the leaf. Only steps count that arrived after the leaf moved to its
+/// present step.
 #[derive(Default)]
 pub struct Below {
     step: Option<Node>,
-    /// The number of nodes when the leaf moved to its step.
+    /// The number of nodes when the leaf moved to its present step.
     since: usize,
     /// The number of nodes examined so far.
     looked: usize,
@@ -24,8 +24,8 @@ pub struct Below {
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries whose root waits for a parent that is later in the file, by this root. They are below the step of the
-    /// leaf if that parent is.
+    /// Entries whose root waits for a parent that is later in the file, by this root. If that parent is below the step
+    /// of the leaf, these entries are below it too.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
 

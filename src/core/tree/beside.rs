@@ -18,8 +18,8 @@ pub struct BesideNewest {
 }
 
 impl Tree {
-    /// `None` if the file opens at or below its newest step, or if the leaf was moved elsewhere after
-    /// that step. A leaf record that stays is not a move.
+    /// The newest step, and the entry at which the file opens instead. `None` if the file opens at or below its newest
+    /// step, or if the leaf was moved elsewhere after that step. A leaf record that stays is not a move.
     pub fn beside_newest(&self) -> Option<BesideNewest> {
         let opens_at = self.file_leaf()?;
         let nodes = (0..self.node_count()).rev();

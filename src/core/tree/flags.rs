@@ -6,35 +6,37 @@ pub struct Flags(pub(super) u16);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);
-    /// Its parent is unknown.
+    /// The parent of the entry is unknown.
     pub const ORPHAN: Flags = Flags(1);
-    /// Its parent is later in the file.
+    /// The parent of the entry is later in the file.
     pub const FORWARD_PARENT: Flags = Flags(1 << 1);
     pub const SELF_PARENT: Flags = Flags(1 << 2);
-    /// Its parent link would have closed a cycle.
+    /// The link of the entry to its parent would have closed a cycle.
     pub const CYCLE: Flags = Flags(1 << 3);
     /// Another line has the same id and other bytes.
     pub const DUPLICATE_ID: Flags = Flags(1 << 4);
-    /// It was read from a damaged line.
+    /// The entry was read from a damaged line.
     pub const RECOVERED: Flags = Flags(1 << 5);
     pub const INVALID_UTF8: Flags = Flags(1 << 6);
-    /// A custom_message with `display:false`.
+    /// The entry is a custom_message with `display:false`.
     pub const HIDDEN: Flags = Flags(1 << 7);
-    /// A failed tool result, assistant message or command.
+    /// The entry is a failed tool result, assistant message or command.
     pub const ERROR: Flags = Flags(1 << 8);
-    /// An assistant message without text that did not end early.
+    /// The entry is an assistant message without text that did not end early.
     pub const SILENT: Flags = Flags(1 << 9);
-    /// Appended by another process after this one opened the session.
+    /// Another process appended the entry after this process opened the session.
     pub const FOREIGN: Flags = Flags(1 << 10);
-    /// Its parent here differs from the stored one, so clients get the entry with the parent from the tree.
+    /// The entry has another parent in the tree than in the file, so clients get the entry with the parent from the
+    /// tree.
     pub const REPARENTED: Flags = Flags(1 << 11);
-    /// A branch_summary with `merge:true`.
+    /// The entry is a branch_summary with `merge:true`.
     pub const MERGE: Flags = Flags(1 << 12);
-    /// Its timestamp does not have the form that this program writes, so rows show the stored text.
+    /// The timestamp of the entry does not have the form that this program writes, so rows show the stored text.
     pub const ODD_TIMESTAMP: Flags = Flags(1 << 13);
-    /// It refers to a leaf record: clients get the entry with the reference resolved.
+    /// The entry refers to a leaf record, so clients get the entry with the reference resolved.
     pub const STALE_REFERENCE: Flags = Flags(1 << 14);
-    /// It keeps the position where the file opens: a leaf record that moves nothing, or a background entry.
+    /// The entry keeps the position where the file opens. It is a leaf record that moves nothing, or a background
+    /// entry.
     pub const STAYS: Flags = Flags(1 << 15);
 
     /// The names that clients see (`flags` of protocol.md §6).

@@ -447,7 +447,8 @@ fn position(fields: &mut Cursor<'_>, count: u32) -> Option<Position> {
 mod tests {
     use super::*;
 
-    /// Counts of ids that are inserted directly, and more: each id is found once.
+    /// Each id is found once, both for small tables, which are filled in file order, and for large ones, which are
+    /// filled in parts.
     #[test]
     fn every_id_is_in_the_table() {
         for count in [0, 1, 70, NEAR + 12_345] {
@@ -470,7 +471,7 @@ mod tests {
             assert!(IdTable::of(count as u32 + 1, &id_lens, &ids).is_none());
             assert!(IdTable::of(count as u32, &id_lens, &[&ids, &b"x"[..]].concat()).is_none());
         }
-        // Between the two bytes of a character.
+        // The first id ends between the two bytes of a character.
         assert!(IdTable::of(2, &[1, 0, 1, 0], "é".as_bytes()).is_none());
         assert!(IdTable::of(1, &[1, 0], b"\xff").is_none());
     }

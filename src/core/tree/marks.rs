@@ -1,5 +1,4 @@
-//! The names of branches, and which branches are archived, as their records say (session-file.md
-//! §4.7).
+//! The names of branches, and the branches that are archived, according to their records (session-file.md §4.7).
 //!
 //! Marks are stored by the id that their record names, since the entry with this id may come later
 //! in the file.
@@ -23,7 +22,7 @@ pub struct Marks {
 pub(super) struct Mark {
     /// The normalized name.
     pub(super) name: Option<Box<str>>,
-    /// The record that archives the branch, unless another one brings it back.
+    /// The record that archives the branch; `None` if the branch is not archived now.
     pub(super) archived: Option<Node>,
     /// The record which says that the lines of the branch are in the cold file.
     pub(super) shed: Option<Node>,

@@ -101,7 +101,7 @@ impl Tree {
         (number < self.rows.len()).then(|| Node(number32(number)))
     }
 
-    // Only the tree makes its nodes, and it never removes rows.
+    // Only the tree makes its nodes, and it never removes rows. So the index is always valid.
     #[allow(clippy::indexing_slicing)]
     fn row(&self, node: Node) -> &NodeRow {
         &self.rows[node.number()]
@@ -375,7 +375,7 @@ impl Tree {
 
     /// Reserves room for `more` entries. This is a hint, and it is limited.
     pub fn reserve(&mut self, more: u64) {
-        /// The limit, as a multiple of the number of nodes.
+        /// The most entries for which room is reserved, as a multiple of the number of nodes.
         const MOST: usize = 64;
         let more = usize::try_from(more).unwrap_or(usize::MAX);
         let more = more.min(MOST * self.rows.len());
@@ -448,9 +448,9 @@ impl Tree {
         Some(Node(number))
     }
 
-    /// Replaces the body of `node`. For a later line that has the id of `node` and other bytes: the body of that line
-    /// counts, and the node keeps its order and its parent (session-file.md §2). If the line or the node is a leaf
-    /// record, only the flag `DUPLICATE_ID` is set.
+    /// Replaces the body of `node` with the body of a later line that has the same id and other bytes. The node keeps
+    /// its order and its parent (session-file.md §2). If the line or the node is a leaf record, only the flag
+    /// `DUPLICATE_ID` is set.
     pub fn replace_body(&mut self, node: Node, envelope: &Envelope<'_>, place: FilePlace) {
         let both_entries = envelope.kind != Kind::LeafRecord && self.kind(node) != Kind::LeafRecord;
         if both_entries {

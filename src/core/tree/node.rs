@@ -35,8 +35,8 @@ pub struct FilePlace {
     pub len: u32,
 }
 
-/// The data of a node in the tree: 32 bytes. The bytes of the id and the links to the children come
-/// on top.
+/// The data of a node in the tree: 32 bytes. The bytes of the id and the links to the children are stored elsewhere,
+/// and need more memory.
 pub(super) struct NodeRow {
     pub(super) offset: u64,
     pub(super) timestamp: Millis,

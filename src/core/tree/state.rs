@@ -18,8 +18,8 @@ pub struct Tree {
     pub(super) ids: Vec<u8>,
     pub(super) by_id: HashTable<u32>,
     pub(super) hasher: IdHasher,
-    /// Nodes that had no parent when they were read, in that order. Some have a parent now; readers
-    /// skip them.
+    /// Nodes that had no parent when they were read, in the order in which they were read. Some of these nodes have a
+    /// parent now; readers skip these.
     pub(super) roots: Vec<u32>,
     /// Nodes whose parent has not been read, and leaf records whose position has not been read.
     pub(super) waiting: Waiters,
@@ -32,8 +32,8 @@ pub struct Tree {
     pub(super) waiting_labels: HashMap<Box<str>, Option<Label>>,
     /// For each waiting label: its `label` entry, and the id of its target.
     pub(super) awaited_targets: HashMap<Node, Box<str>>,
-    /// Entries by the id of an entry that they refer to and that has not been read. The id may turn
-    /// out to be of a leaf record.
+    /// Entries that refer to an entry that has not been read, by its id. The id may turn out to be the id of a leaf
+    /// record.
     pub(super) waiting_references: HashMap<Box<str>, Vec<Node>>,
     pub(super) name: Option<Box<str>>,
     pub(super) marks: Marks,

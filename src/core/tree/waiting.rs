@@ -98,7 +98,7 @@ impl Waiters {
         }
     }
 
-    /// Handles a new leaf record with this id that itself waits: the nodes that waited for `id` now wait with the
+    /// Handles a new leaf record with this id, which itself waits: the nodes that waited for `id` now wait with the
     /// record. Returns the nodes whose parent is the record.
     pub(super) fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
         let Some(from) = self.by_id.get(id).copied() else {
@@ -167,8 +167,8 @@ impl Waiters {
 
     fn group_of_record(&mut self, record: Node) -> Option<u32> {
         let mut number = *self.records.get(&record)?;
-        // Follows the links to the last group, and makes every second link skip one, so that the next walk has
-        // half the length.
+        // Follows the links to the last group. Every second link is changed so that it skips one group, so the next
+        // walk has half the length.
         loop {
             steps::count(1);
             let next = self.joined_to(number);

@@ -191,7 +191,7 @@ impl RowFacts<'_> {
 mod tests {
     use super::*;
 
-    /// A row of `Glob` told the session's directory.
+    /// Rows of `Glob` once began with the session's directory.
     #[test]
     fn a_result_that_is_a_path_begins_in_the_directory_of_the_session() {
         let check = |preview: &'static str, cwd: &str, shown: &str| {
@@ -210,7 +210,7 @@ mod tests {
         check("/a", "", "/a");
     }
 
-    /// Rows of `Read` were cut before the name of the file.
+    /// Rows of `Read` were once cut before the name of the file.
     #[test]
     fn paths_are_relative_to_the_directory_of_the_session() {
         let check =

@@ -52,7 +52,7 @@ impl RowFacts<'_> {
                 push_text(out, text);
             }
             out.extend_from_slice(&call.changes.to_le_bytes());
-            // This value stands for no count, since no edit adds or removes `u32::MAX` lines.
+            // `u32::MAX` stands for no count, since no edit adds or removes so many lines.
             let none = LineCounts {
                 added: u32::MAX,
                 removed: u32::MAX,

@@ -202,7 +202,7 @@ impl Outline {
         }
     }
 
-    /// The same entries with another filter. `tree` must be the tree of [`Outline::new`].
+    /// The same entries with another filter. `tree` must be the tree that [`Outline::new`] got.
     pub fn with_filter(&self, tree: &Tree, filter: Filter) -> Self {
         let items = self.items.iter().enumerate();
         let items = items.map(|(at, item)| Item {
@@ -217,9 +217,8 @@ impl Outline {
         }
     }
 
-    /// Adds the entries that were appended since. This works only in the usual case during a conversation: the leaf was
-    /// the last item, and the new entries are a chain from it to the present leaf. Returns false and changes nothing if
-    /// the tree has changed in any other way. `tree` and `scope` must be those of [`Outline::new`].
+    /// ~ `tree` and `scope` must be those of [`Outline::new`]. ⇒ `tree` and `scope` must be the ones that
+    /// [`Outline::new`] got.
     pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;

@@ -21,9 +21,9 @@ pub struct Left {
     pub each: HashSet<Node>,
 }
 
-/// The most branches of a row that are named.
+/// The most branches that a folded row names.
 const NAMES: usize = 8;
-/// The most characters of a name that stands beside others.
+/// The most characters of a name in a row that names several branches.
 const NAME_CHARS: usize = 40;
 /// The most user messages of a branch that are searched for its name.
 const PROMPTS: usize = 4;
@@ -296,7 +296,7 @@ impl Asked {
     }
 
     /// The row after the branch that begins with row `at`. If no branch is open, the rows of the branch are walked to
-    /// its end; the branch is folded then, so each row is walked once.
+    /// its end. The branch is then folded, so each row is walked once.
     fn end(&self, rows: &[Row], at: usize) -> usize {
         if let Some(size) = self.sizes.get(at) {
             return at + *size as usize;
@@ -351,7 +351,7 @@ struct Shown {
     moved: Vec<u32>,
     /// The index of the folded row of each fork, by the former row of the fork. The last element is for the roots.
     groups: Vec<u32>,
-    /// The new row of the last branch of each fork so far, in the same order.
+    /// For each fork, the new row of its last branch so far, in the order of `groups`.
     last_left: Vec<u32>,
     made: LeftRows,
 }
@@ -426,8 +426,8 @@ impl Shown {
         folded.branches += 1;
         folded.entries += number32(branch.len());
         let new = folded.row;
-        // The names of a folded row must be consecutive. They are not if an open branch between two folded ones
-        // has added names.
+        // The names of a folded row must be consecutive. An open branch between two folded branches may have added
+        // names after them.
         let is_next = (folded.names + folded.named) as usize == names_end;
         if is_next && (folded.named as usize) < NAMES {
             folded.named += 1;

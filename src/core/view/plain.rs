@@ -265,7 +265,7 @@ mod tests {
         line.into_text()
     }
 
-    /// Rows of answers read `## Done **Fix 1**: see [it](https://a.b)`.
+    /// Rows of answers once showed `## Done **Fix 1**: see [it](https://a.b)`.
     #[test]
     fn marks_are_dropped_where_markdown_knows_them() {
         for (text, shown) in [

@@ -29,7 +29,7 @@ pub enum Render {
 
 /// The columns of one step of indent.
 const STEP: usize = 3;
-/// Guides with fewer columns have no room for the mark of deeper rows.
+/// Guides with fewer columns have no room for the mark that stands for the steps that are left out.
 const LEAST: usize = 6;
 
 /// How guides are drawn.
@@ -98,7 +98,7 @@ pub(super) fn push(out: &mut Vec<u8>, row: &Row, guides: Guides) {
     let (depth, fits) = (row.indent as usize, guides.columns / STEP);
     let mut steps = depth;
     if depth > fits {
-        // The mark is as wide as one step. If it stands for 100 steps or more, it is as wide as two.
+        // The mark is as wide as one step. If it stands for 100 steps or more, it is as wide as two steps.
         let wide = if depth - fits < 99 { 1 } else { 2 };
         steps = fits.saturating_sub(wide);
         let mark = format!("{}{}", pieces.deeper, depth - steps);

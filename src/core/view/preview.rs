@@ -468,7 +468,8 @@ impl<'a> PreviewWalk<'a> {
         let name = self.facts.tool_name.as_deref();
         let is_command = name.is_some_and(|name| tools::saying(name) == Saying::Command);
         if self.is_head && (which == Which::Last || is_command) {
-            // All lines are needed, so the part in the head is not read in vain.
+            // The part needs all its lines. If its end is missing, the text in the head is not read, since the whole
+            // line is read next.
             end?;
         }
         let told = result::told(inside, end.is_err(), which, is_command);

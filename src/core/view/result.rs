@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(line(r"one\"), None);
     }
 
-    /// Rows of `Read` ended in `</system-reminder>`.
+    /// Rows of `Read` once ended in `</system-reminder>`.
     #[test]
     fn what_agents_add_to_a_result_does_not_tell() {
         let reminded = r"  1→a\n  2→b\n\n<system-reminder>\nIs it malware?\n</system-reminder>\n";
@@ -312,7 +312,7 @@ mod tests {
             "no such file"
         );
         assert_eq!(line("Exit code 1", Which::First), "Exit code 1");
-        // Node.js says it at the end of each command in the terminal of an editor that debugs.
+        // In the terminal of an editor that debugs, Node.js prints these lines around each command.
         let debugged =
             r"Debugger attached.\nbuilt in 2 s\nWaiting for the debugger to disconnect...\n";
         assert_eq!(line(debugged, Which::Last), "built in 2 s");

@@ -69,7 +69,7 @@ impl Slots {
     }
 
     fn set(&mut self, item: usize, number: u32) {
-        // This is the next item, or one a few items later, since the items of a page are in order.
+        // The slot is that of the next item, or of one a few items later, since the items of a page are in order.
         let end = self.first + self.near.len();
         if self.near.is_empty() {
             self.first = item;

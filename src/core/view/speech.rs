@@ -119,9 +119,7 @@ impl Speech {
         Some(line)
     }
 
-    /// Appends the words of a text. `inside` is the text as written in a string literal, from its beginning on; it may
-    /// continue after the closing quote. `cut` says that the end of the literal is missing; `is_head` says that the
-    /// line is longer than the part that was read.
+    /// ~ it may continue after the closing quote. ⇒ the text of `inside` may continue after the closing quote.
     pub(super) fn push(&mut self, line: &mut PreviewLine, inside: &[u8], cut: bool, is_head: bool) {
         if self.has_elements
             && let Some((_, word)) = WHOLE
@@ -236,7 +234,7 @@ impl Speech {
         Element::Until(after.get(found + end.len()..).unwrap_or_default())
     }
 
-    /// Keeps the meaning that tells most: a command tells more than the elements around it.
+    /// Keeps the most telling meaning: a command tells more than the elements around it.
     fn say(&mut self, says: Says) {
         let counts = |says| matches!(says, Some(Says::Command | Says::Shell));
         if self.aside.is_none_or(|said| said == Says::Nothing)
@@ -261,7 +259,8 @@ fn is_unmarked(inside: &[u8]) -> bool {
     !is_item && json::first_of(inside, br"*_`~[!<#>|\") == inside.len()
 }
 
-/// The characters in the first `most` bytes of a literal, up to the first one that may not stand for itself.
+/// The characters in the first `most` bytes of a literal, up to the first one that may begin an escape, an element or a
+/// line break, or end the literal.
 fn plain(inside: &[u8], most: usize) -> &str {
     let inside = inside.get(..most).unwrap_or(inside);
     let end = json::first_of(inside, b"\"\\<\r");
@@ -313,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Sessions were named `<command-name>/exit</command-name> <command-message>exit…`.
+    /// Sessions were once named `<command-name>/exit</command-name> <command-message>exit…`.
     #[test]
     fn what_a_tool_wrote_into_a_message_is_one_word() {
         for (content, word) in [
@@ -387,7 +386,7 @@ mod tests {
         }
     }
 
-    /// A reminder of many kilobytes before the prompt was all that a head of 4 KiB had.
+    /// A head of 4 KiB once had only the beginning of a long reminder, and not the prompt after it.
     #[test]
     fn a_head_gives_the_same_line_as_the_whole_text() {
         let reminder = format!("<system-reminder>{}</system-reminder>", "x\n".repeat(300));
@@ -406,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Each opening of an element was looked for to the end of the text.
+    /// For each opening of an element, its end was once searched in the whole rest of the text.
     #[test]
     fn elements_without_an_end_are_read_in_linear_time() {
         let content = "<ide_selection>".repeat(1 << 16);

@@ -154,9 +154,7 @@ impl Visible {
         &self.left
     }
 
-    /// The name of the branch that begins with the row of an item. The name is shown on the first row at or below the
-    /// entry that has it. Only the entries after the row before are searched, so each entry is searched once, and all
-    /// rows take linear time.
+    /// ~ Only the entries after the row before are searched, ⇒ Only the entries after the previous row are searched,
     pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
         let before = self.row_of(item)?.checked_sub(1);
         let before = before.and_then(|before| self.rows.get(before));
@@ -230,7 +228,7 @@ pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usi
     first..first.saturating_add(limit).min(total)
 }
 
-/// The visible entries with parent, depth and siblings; and for each item the nearest visible item.
+/// The visible entries with parent, depth and siblings; and for each item the row of the nearest visible item.
 fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u32>) {
     let items = outline.items();
     let mut rows: Vec<Row> = Vec::with_capacity(items.len());

@@ -19,7 +19,7 @@ fn result(id: &str) -> Value {
     }})
 }
 
-/// Messages of the context in short, with their entries.
+/// The messages of the context in short, with their entries.
 fn paired(entries: &[Value]) -> Vec<(String, Option<String>)> {
     let context = ChainFixture::new(entries).context(Format::Llm);
     let shorten = |message: &Vec<u8>| {
@@ -119,8 +119,8 @@ fn added_results_count_against_the_limit_of_a_context() {
 }
 
 proptest! {
-    /// With any order of calls, results and texts: after each assistant message come results of all its calls and
-    /// nothing else, before any other message.
+    /// With any order of calls, results and texts, an assistant message is followed by the results of all its calls.
+    /// Nothing else comes between them, and no other message comes before the last result.
     #[test]
     fn every_call_is_answered_once_before_the_next_turn(
         picks in prop::collection::vec((0_u8..4, 0_u8..4, 0_u8..4), 0..20)

@@ -9,7 +9,7 @@ mod convert;
 mod edits;
 mod shapes;
 
-/// Entries in one chain; each gets `id`, `parentId` and `timestamp` unless it brings its own id.
+/// A chain of entries. Each entry gets `id`, `parentId` and `timestamp`, unless it has its own id.
 struct ChainFixture {
     tree: Tree,
     bodies: Vec<Vec<u8>>,
@@ -86,7 +86,7 @@ impl ChainFixture {
         context
     }
 
-    /// The entries read, each named once.
+    /// The entries that were read, each listed once.
     fn read(&self) -> Vec<usize> {
         let mut reads = self.reads.borrow().clone();
         reads.sort_unstable();
@@ -121,8 +121,7 @@ fn label() -> Value {
     json!({"type": "label", "targetId": "e0", "label": "x"})
 }
 
-/// Contents of the messages, in short: a string as it is, blocks by their text, summaries in angle
-/// brackets.
+/// The contents of the messages, in short: a string as it is, blocks by their text, summaries in angle brackets.
 fn said(context: &Context) -> Vec<String> {
     let said = context.messages.iter().map(|message| {
         let message: Value = serde_json::from_slice(message).unwrap();

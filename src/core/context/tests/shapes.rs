@@ -1,4 +1,4 @@
-//! Entries of any shape, and the comparison with a plain loop.
+//! Tests entries of any shape, and compares the context with the result of a plain loop.
 
 use super::*;
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn odd_shapes_do_no_harm() {
 }
 
 fn any_entry() -> impl Strategy<Value = Value> {
-    // No text is "s", by which the plain loop knows the system message.
+    // No text is "s". The plain loop recognizes the system message by this text.
     let id = (0..14_usize).prop_map(|at| format!("e{at}"));
     prop_oneof![
         4 => "[a-r]{1,3}".prop_map(|text| user(&text)),
@@ -95,7 +95,7 @@ fn any_entry() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The rules as a plain loop over everything: contents of the messages, and the model.
+/// The rules as a plain loop over everything. Returns the contents of the messages, and the model.
 fn naive(entries: &[Value]) -> (Vec<String>, Option<String>) {
     let latest = entries
         .iter()

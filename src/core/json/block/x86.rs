@@ -59,11 +59,11 @@ pub(super) mod tests {
     pub(crate) fn ways() -> Vec<Variant> {
         let mut ways: Vec<Variant> = Vec::new();
         if is_x86_feature_detected!("avx512bw") {
-            // SAFETY: it has the instructions.
+            // SAFETY: this processor has the instructions.
             ways.push(|bytes| unsafe { marks_avx512(bytes) });
         }
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: it has the instructions.
+            // SAFETY: this processor has the instructions.
             ways.push(|bytes| unsafe { marks_avx2(bytes) });
         }
         ways

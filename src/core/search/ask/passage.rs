@@ -111,8 +111,8 @@ impl<'q> Reader<'q> {
                 return;
             }
             if token.form != Form::Whole {
-                // The last word comes first, so that a run which ends at this token does not also begin
-                // at it.
+                // The words of the token are handled from the last to the first, so that a run which ends at this token
+                // does not also begin at it.
                 for word in of_words.iter().rev() {
                     let before = word.checked_sub(1).and_then(|before| runs.get(before));
                     let before = before.filter(|(at, _)| at.wrapping_add(1) == token.position);
@@ -135,8 +135,8 @@ impl<'q> Reader<'q> {
         longest
     }
 
-    /// The occurrences of the best passage: it has the most weight; of equal ones it is the shortest,
-    /// then the first.
+    /// The occurrences in the best passage. The best passage has the most weight. Of passages with equal weight, the
+    /// shortest is the best, and of equally short ones the first.
     fn best(&self) -> Option<Range<usize>> {
         let mut counts = vec![0_u32; self.weights.len()];
         let weight_of = |term: usize| self.weights.get(term).copied().unwrap_or_default();
@@ -184,7 +184,7 @@ impl<'q> Reader<'q> {
     pub fn excerpt(&mut self, text: &str, passage: &Passage) -> Excerpt {
         let first = passage.places.first().map_or(0, |place| place.start);
         let last = passage.places.last().map_or(first, |place| place.end);
-        // Only words near the passage get marks: the excerpt shows no others.
+        // Only words near the passage get marks, since the excerpt shows no other words.
         let near = self.places.iter().filter(|place| place.term.is_some());
         let marks = near.map(|place| place.span.clone());
         let marks = marks.filter(|span| span.start + 4096 > first && span.start < last + 4096);

@@ -74,8 +74,8 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("wrote", "write"),
 ];
 
-/// Endings and their replacements, for words of which enough is left (steps 2 and 3). Of endings of one kind the
-/// longest comes first.
+/// Endings and their replacements, for words that are long enough without the ending (steps 2 and 3). If one ending is
+/// the end of another, the longer one comes first.
 const DERIVED: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("tional", "tion"),

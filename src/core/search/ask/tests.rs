@@ -115,7 +115,7 @@ fn identifiers_are_terms_whole_and_in_parts() {
     expect(&"x".repeat(65), &[]);
 }
 
-/// Splitting was quadratic in runs of joined parts in a first form.
+/// Splitting runs of joined parts once took quadratic time.
 #[test]
 fn long_runs_are_split_in_linear_time() {
     for text in [
@@ -152,7 +152,7 @@ fn passage_of(question: &str, text: &str) -> (Passage, crate::search::Excerpt) {
     (passage, excerpt)
 }
 
-/// Snippets showed the first place of any word, half of them without one of the two words that were asked for.
+/// Snippets once showed the first occurrence of any word. Half of them lacked one of the two words of the question.
 #[test]
 fn a_passage_has_the_most_words_nearest_together() {
     let text = format!(
@@ -250,7 +250,7 @@ fn wrong_words_have_near_ones() {
     assert_eq!(near_words("configg", "confirm"), Some(2));
 }
 
-/// Words whose letters differ too much are passed over unseen: none of them may be near.
+/// Words whose letters differ too much are skipped without a comparison. None of the skipped words may be near.
 #[test]
 fn no_near_word_is_passed_over() {
     let mut state = 7_u64;
@@ -277,7 +277,8 @@ fn no_near_word_is_passed_over() {
     assert!(near > 100, "{near}");
 }
 
-/// A word has the same term, whatever was read before: other words take its slot, and long ones have none.
+/// A word has the same term, whatever was read before. This holds if other words take its slot in the cache, and for
+/// long words, which have no slot.
 #[test]
 fn known_words_change_no_term() {
     let mut shared = Tokenizer::default();

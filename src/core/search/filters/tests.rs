@@ -36,7 +36,7 @@ fn each_filter_is_read_beside_words_and_phrases() {
     assert_eq!(parsed(""), Filters::default());
 }
 
-/// Text that people search for has colons, slashes and dashes of its own.
+/// Text that people search for may have colons, slashes and dashes.
 #[test]
 fn what_only_looks_like_a_filter_is_a_word() {
     for text in [
@@ -88,7 +88,7 @@ fn times_are_instants_days_and_times_ago() {
     );
 }
 
-/// A fault named no place, so that a long text had to be read again as a whole.
+/// A fault once named no position, so that a person had to read a long text again as a whole.
 #[test]
 fn a_fault_says_where_it_is_and_what_to_write() {
     for (text, position, said) in [
@@ -150,7 +150,7 @@ fn filters_and_values_are_completed() {
     assert!(completed("\"ro\" ", 99).2.starts_with("role:"));
 }
 
-/// A query of many quotes and slashes is read once.
+/// A query with many quotes and slashes is read only once.
 #[test]
 fn a_long_text_is_read_in_linear_time() {
     let text = "/a \"b -c d:e ".repeat(20_000);

@@ -17,7 +17,7 @@ pub(super) enum TokenKind<'t> {
     Excluded(&'t str),
     ExcludedPhrase(&'t str),
     Pattern(&'t str),
-    /// `value_at` is the index in bytes of the value, after its `"`.
+    /// `value_at` is the index of the value in bytes, after the `"` of the value.
     Filter {
         filter: Filter,
         value: &'t str,
@@ -32,7 +32,8 @@ pub(super) fn characters(text: &str, byte: usize) -> usize {
 
 /// The tokens of a text, in order.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
-    // `may_close` remembers whether a later slash may close a pattern, so that the text is searched only once.
+    // `may_close` says whether a later slash may close a pattern, so that the text is searched only once for such a
+    // slash.
     let (mut end, mut may_close) = (0, true);
     std::iter::from_fn(move || {
         let rest = text.get(end..)?;
@@ -43,8 +44,8 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// The token with which `rest` begins, and its length in bytes. `start` is the index of `rest` in the text, in bytes.
-/// `may_close` says whether a slash after it may close a pattern.
+/// ~ `may_close` says whether a slash after it may close a pattern. ⇒ `may_close` says whether a slash after the token
+/// may close a pattern.
 fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t>, usize) {
     if let Some((phrase, len)) = phrase(rest) {
         return (TokenKind::Phrase(phrase), len);

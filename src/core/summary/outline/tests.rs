@@ -97,7 +97,7 @@ fn empty_lists_are_left_out() {
     assert_eq!(outline(&request), goal, "a context has no ending");
 }
 
-/// A reader of many summaries had to read each to its end to learn its outcome.
+/// A reader of many summaries once had to read each to its end to learn its outcome.
 #[test]
 fn the_first_line_says_what_was_tried_and_how_it_ended() {
     let aborted = message(json!({"role": "assistant", "content": [], "stopReason": "aborted"}));

@@ -5,7 +5,7 @@ use super::super::branches;
 use super::super::steps;
 use super::*;
 
-/// The rest of a line: its type and what its type has.
+/// The rest of a line: its type, and the members of this type.
 const MESSAGE: &str = r#""type":"message","message":{"role":"user","content":"x"}"#;
 const RECORD: &str =
     r#""type":"custom","customType":"treelined.leaf","data":{"from":null,"cause":"set_leaf"}"#;
@@ -108,7 +108,8 @@ fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     });
 }
 
-/// 14 MB of labels with repeated ids took 4.2 s to open: each one searched all labels for the one it replaces.
+/// 14 MB of labels with repeated ids once took 4.2 s to open: for each label, all labels were searched for the one that
+/// it replaces.
 #[test]
 fn labels_are_taken_in_in_linear_time() {
     let label = |target: usize, text: &str| {
@@ -238,7 +239,8 @@ fn moves_and_references_are_taken_in_in_linear_time() {
     });
 }
 
-/// Adds foreign entries one by one, with a check after each, like a session with a request between them.
+/// Adds entries of other programs one by one, and checks after each of them, like a session that gets a request between
+/// two entries.
 fn looked_at(n: usize, parent: impl Fn(usize) -> String) -> (Tree, usize) {
     let mut tree = Tree::new();
     take(&mut tree, "m0", None, MESSAGE, Flags::NONE);
@@ -347,8 +349,8 @@ fn an_undo_over_a_chain_of_bookkeeping_takes_linear_time() {
     });
 }
 
-/// Branches are named by what is said below their forks: 1,000 tips at the end of long paths must not each walk up to
-/// the root.
+/// Branches are named by the messages below their forks. For 1,000 tips at the end of long paths, these messages must
+/// not be found by a walk from each tip to the root.
 #[test]
 fn branches_are_listed_in_linear_time() {
     let listed = |tree: Tree, tips: usize, messages: u64| {

@@ -109,7 +109,7 @@ fn a_mark_waits_for_its_entry() {
     );
 }
 
-/// A comb: each entry of a long path has a branch with a name, and each is archived.
+/// A long path on which each entry has a branch with a name. Each of these branches is archived.
 #[test]
 fn many_marks_take_linear_time() {
     let steps = |count: usize| {
@@ -176,7 +176,7 @@ fn an_image_keeps_the_marks() {
     assert_eq!(read.marks().version(), tree.marks().version());
 }
 
-/// Another program may write any text; each one is kept in memory.
+/// Another program may write any text as a group, and each group is kept in memory.
 #[test]
 fn a_group_that_is_too_long_is_ignored() {
     for (length, counts) in [(256, true), (257, false)] {

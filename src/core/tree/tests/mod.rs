@@ -8,8 +8,8 @@ use crate::entry::{Line, scan};
 use proptest::prelude::*;
 use std::collections::HashMap as Map;
 
-/// Feeds lines, each `id parent`, or `id parent !` for a leaf record, or `id parent +` for that of an import; `-` is
-/// null.
+/// Reads lines: `id parent` is an entry, `id parent !` is a leaf record, and `id parent +` is the leaf record of an
+/// import. `-` is null.
 fn tree(lines: &[&str]) -> Tree {
     let mut tree = Tree::new();
     for (number, line) in lines.iter().enumerate() {
@@ -159,7 +159,7 @@ fn the_last_label_in_the_file_counts_on_any_branch() {
     assert_eq!(label("b").as_deref(), Some("of n"));
 }
 
-/// In quadratic time this would take hours: every entry's late parent is at the end of a long chain.
+/// The parent of every entry comes late, and is at the end of a long chain. In quadratic time this would take hours.
 #[test]
 fn late_parents_below_a_long_chain_are_linked_in_time() {
     let mut tree = Tree::new();
@@ -255,7 +255,8 @@ proptest! {
         let naive = Naive::new(&lines);
         let mut tree = Tree::new();
         for (at, (id, parent, record)) in lines.iter().enumerate() {
-            // With an early query the ancestry is kept from then on; otherwise it is computed at the end.
+            // If the tree is queried early, it keeps the ancestry up to date from then on; otherwise it computes the
+            // ancestry at the end.
             if asked == at && at > 0 {
                 tree.has_children(Node(0));
             }

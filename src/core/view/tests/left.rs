@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// The leaf is e2. Two branches were left at a1, one at e1, and one root.
+/// The leaf is e2. The leaf has left two branches at a1, one branch at e1, and one root.
 ///
 /// ```text
 /// z1
@@ -34,7 +34,7 @@ fn folded<'a>(expand: &'a [&'a str], each: &'a [&'a str]) -> Ask<'a> {
     }
 }
 
-/// The rows as a terminal shows them: ids, and of a folded row its preview.
+/// The rows as a terminal shows them: their ids, and for a folded row its preview.
 fn drawn(session: &Session, expand: &[&str], each: &[&str]) -> String {
     let view = session.view(&folded(expand, each));
     let lines = view.rows.iter().map(|row| {
@@ -49,7 +49,7 @@ fn drawn(session: &Session, expand: &[&str], each: &[&str]) -> String {
     lines.collect()
 }
 
-/// A tree of many branches was drawn with all of them, each step further to the right.
+/// A tree of many branches was once drawn with all of them, and each step was further to the right.
 #[test]
 fn the_active_path_is_flat_and_each_fork_has_one_line() {
     assert_eq!(
@@ -79,7 +79,7 @@ fn other_roots_are_one_line() {
     session.append(user("w1", "", 20, "w1"));
     let rows = "└─ 2 branches · 13 entries · z1\nw1\n";
     assert_eq!(drawn(&session, &[], &[]), rows);
-    // Before the first message nothing is on the way, so the newest goes on.
+    // Before the first message no branch has the leaf, so the newest branch continues the path.
     session.tree.set_leaf(None);
     assert_eq!(drawn(&session, &[], &[]), rows);
 }
@@ -102,7 +102,7 @@ fn a_fork_is_listed_then_a_branch_is_opened() {
         drawn(&session(), &[], &["c1"]),
         with("├─ 5 entries · b1\n└─ 1 entry · c1\n")
     );
-    // Inside of a branch the newest goes on, and the other ones are folded again.
+    // Inside an open branch, the newest branch continues the path, and the other branches are folded again.
     let open = "├─ b1\n│  b2\n│  └─ 1 entry · x1\n│  y1\n│  y2\n└─ 1 entry · c1\n";
     assert_eq!(all, with(open));
     // A branch that was not opened remains one row.
@@ -178,7 +178,7 @@ fn appends_at_the_leaf_extend_the_view() {
     assert_eq!(visible.total(), 10);
 }
 
-/// Every other entry begins a branch that is opened: each is passed once.
+/// Every other entry begins a branch that is opened. Each of these branches is walked once.
 #[test]
 fn many_branches_are_folded_and_opened_in_linear_time() {
     let count = 100_000;

@@ -33,7 +33,7 @@ fn facts(line: &str) -> RowFacts<'_> {
     for end in 0..extract.len() {
         assert_ne!(of_extract(end), Some(facts.clone()));
     }
-    // The same line after an edit in place that the daemon has not noticed.
+    // The subject of the line before another program edited the line in place. The daemon has not noticed the edit.
     let kind = match subject.kind {
         Kind::Label => Kind::Message,
         _ => Kind::Label,
@@ -109,8 +109,8 @@ fn messages() {
     check_entry("message", r#","message":"text""#, "");
 }
 
-/// The row of a tool result showed the beginning of its text, which is the same for most results. The last line with a
-/// letter or digit is the most informative, and for an error the first.
+/// The row of a tool result once showed the beginning of its text, which is the same for most results. The most
+/// informative line is the last one with a letter or digit, and for an error the first one.
 #[test]
 fn a_tool_result_shows_its_last_line_and_an_error_its_first() {
     let check = |text: &str, expected: &str, of_error: &str| {
@@ -297,7 +297,7 @@ fn two_hundred_characters() {
     check(&"x".repeat(201), &"x".repeat(200));
     check(&"😀".repeat(250), &"😀".repeat(200));
     check(r"\ud83d\ude00".repeat(250).as_str(), &"😀".repeat(200));
-    // White space at the end would be the 200th.
+    // White space at the end would be the 200th character.
     check(&format!("{} y", "x".repeat(199)), &"x".repeat(199));
     check(
         &format!("{} y", "x".repeat(198)),

@@ -74,7 +74,7 @@ fn every_kind() -> Session {
 fn filters() {
     let session = every_kind();
     let ids = |filter| session.view(&Ask::filter(filter)).ids();
-    // The last one has only tool calls, but is the leaf.
+    // The last entry has only tool calls, but it is the leaf.
     assert_eq!(
         ids(Filter::Default),
         "u1 result said failed note pact other tail"
@@ -481,7 +481,7 @@ fn around_an_entry_without_a_row_of_its_own() {
     assert_eq!(around("f", "", &[]), "f");
     assert_eq!(around("f", "", &["b"]), "b");
     assert_eq!(around("d", "alpha", &[]), "a");
-    // No row above is visible: the next row is used, else the last one.
+    // If no row above is visible, the next row is used, or else the last row.
     assert_eq!(around("d", "ray", &[]), "g");
     assert_eq!(around("g", "delta", &[]), "d");
     assert_eq!(around("g", "nothing", &[]), "");

@@ -342,7 +342,7 @@ fn a_million_children() {
     assert_eq!(rows[1]["depth"], 1);
 }
 
-/// Every second entry branches: an indent of 20,000.
+/// Every second entry begins a branch, so the indent is 20,000.
 #[test]
 fn guides_at_any_depth_keep_their_right_end() {
     let rows = tail(
@@ -365,7 +365,7 @@ fn guides_at_any_depth_keep_their_right_end() {
         .max_by_key(|row| row["indent"].as_u64())
         .unwrap();
     assert_eq!(deepest["indent"], 20_000);
-    // The siblings are older on the way down, so no line continues.
+    // On the way down each sibling is older, so no guide line continues.
     let last = format!("…19981{}└─ ", "   ".repeat(18));
     assert_eq!(deepest["prefix"], last);
 }

@@ -79,7 +79,7 @@ const ENTRY_MEMBERS: [&str; 20] = [
     "version",
 ];
 
-/// The same, the slow and obvious way; `None` where serde_json cannot hold the line.
+/// The envelope of a line, read in a slow and obvious way; `None` if serde_json cannot represent the line.
     #[rustfmt::skip]
     fn naive(line: &str) -> Option<Envelope<'static>> {
         let value: Value = serde_json::from_str(line).ok()?;
@@ -155,7 +155,7 @@ fn below(seed: &mut u64, limit: usize) -> usize {
     (*seed >> 11) as usize % limit
 }
 
-/// An object of random members out of these names, each with a value that fits or does not.
+/// An object of random members with these names. A value may or may not fit its member.
 fn object(seed: &mut u64, names: &[&str], values: &[&str]) -> String {
     let mut out = String::from("{");
     for n in 0..below(seed, 9) {
@@ -190,7 +190,7 @@ fn content(seed: &mut u64) -> String {
     format!("[{}]", blocks.join(","))
 }
 
-/// A line that is an entry of a known shape, more or less.
+/// A random line that looks like an entry of a known shape, and may have faults.
 fn line(seed: &mut u64) -> String {
     let content = content(seed);
     let mut values = SCALARS.to_vec();
