@@ -58,8 +58,8 @@ mod tests {
     use super::*;
     use treelined_core::id::is_valid;
 
-    /// A clock before 1970, as machines without a battery have after a power cut, made `create_session`
-    /// panic: version 7 ids have no such times.
+    /// A clock before 1970 once made `create_session` panic, since version 7 ids cannot represent such times. Machines
+    /// without a battery have such a clock after a power cut.
     #[test]
     fn session_ids_are_made_whatever_the_clock_says() {
         for now_ms in [i64::MIN, -1, 0, 1, 1_700_000_000_123, i64::MAX] {

@@ -340,7 +340,7 @@ mod tests {
     fn collect(count: usize, plan: ThreadPlan) -> Vec<usize> {
         let mut all = Vec::new();
         let work = |(): &mut (), number: usize| {
-            // The first of each four is the slowest.
+            // Of every four numbers, the first one takes the longest time.
             thread::sleep(Duration::from_micros((3 - number as u64 % 4) * 100));
             number
         };

@@ -76,7 +76,7 @@ impl Log {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
-            // Without working locks only O_APPEND keeps lines whole (there `multiWriter` is false).
+            // On a file system without working locks, `multiWriter` is false, and only O_APPEND keeps lines whole.
             Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
             Err(TryLockError::Error(error)) => {
                 return Err(Error::io("lock the session file", &error));
@@ -301,8 +301,8 @@ impl FileLog {
         position.map_err(|error| Error::io("locate the write", &error))
     }
 
-    /// Whether the last line of the file has no line break, because it is torn or in flight. If it was in flight, its
-    /// own line break comes first, and ours makes a blank line, which every reader skips.
+    /// Whether the last line of the file has no line break, because it is torn or in flight. If the line was in flight,
+    /// its own line break comes first. The line break of this append then makes a blank line, which every reader skips.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use crate::os::FileAt;
         // The file was checked under this lock, but a writer that takes no lock may append at any time.
@@ -344,7 +344,7 @@ impl FileLog {
             if line.offset >= until {
                 break;
             }
-            // Our first line is on the same line as a fragment that another process wrote before it.
+            // The first line of this write is on the same line as a fragment that another process wrote before it.
             let len = line.len.min(until - line.offset);
             line.bytes = line.bytes.and_then(|bytes| bytes.get(..index(len)));
             line.len = len;

@@ -31,7 +31,7 @@ enum BodySource {
     Nothing,
     File {
         file: Arc<File>,
-        /// Set once other bytes were found in the file than were read before.
+        /// Set if the file was found to have other bytes than when it was read before.
         stale: Arc<AtomicBool>,
         previews: Arc<PreviewSlot>,
         /// The status of the file when every line of it was checked. `None` if a later edit might leave the status
@@ -373,7 +373,7 @@ impl BodyReader<'_> {
 
     /// Appends the entry as clients receive it, on one line. Most entries need no edit and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
-        // This read decides which check is needed.
+        // This read sets `is_checked`, which decides which check is needed.
         self.stored(fetch.place, usize::MAX)?;
         let check = match self.is_checked {
             true => Fetch::check,
@@ -417,7 +417,7 @@ impl BodyReader<'_> {
             }
         }
         self.start = offset;
-        // Checked after the read, so that an edit before the read is noticed.
+        // The status is compared after the read, so that an edit before the read is noticed.
         self.is_checked = self.bodies.is_as_checked();
         Ok(())
     }
@@ -468,7 +468,8 @@ fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
         )
 }
 
-/// Like [`says_it_is`], by the first bytes alone: `{"type":"…","id":"<id>"`. This program and pi write them so.
+/// Like [`says_it_is`], by the first bytes alone: `{"type":"…","id":"<id>"`. This program and pi write entries in this
+/// form.
 fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {

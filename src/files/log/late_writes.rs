@@ -261,9 +261,9 @@ mod tests {
     use crate::os::file::Location;
     use std::io::Write;
 
-    /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
-    /// daemon kept the deleted file open even after the session was closed. The fragment is read once, and once
-    /// more at the end.
+    /// A fragment at the end of the old file once counted as an arrival for ever. So `migrate` never ended, and the
+    /// daemon kept the deleted file open even after the session was closed. The fragment is read once, and once more at
+    /// the end.
     #[test]
     fn an_incomplete_fragment_is_no_arrival() {
         let folder = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ impl<'f> Lines<'f> {
     }
 
     /// The next line; `None` at the end of the file.
-    // Not an iterator: the line borrows the buffer.
+    // This is not an iterator, since the line borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         if self.cancel.is_some_and(Cancel::is_cancelled) {
@@ -336,9 +336,9 @@ mod tests {
         );
     }
 
-    /// A line of more than four megabytes was read into a buffer that doubled up to twice its length, and
-    /// one too long to be held was held up to the limit first: 540 to 790 MB. A long line takes its own
-    /// length, one that is too long takes nothing.
+    /// A line of more than four megabytes was once read into a buffer that doubled up to twice the length of the line.
+    /// A line that was too long for memory was first read up to the limit: this took 540 to 790 MB. A long line must
+    /// take its own length, and a line that is too long must take nothing.
     #[test]
     fn a_long_line_takes_no_more_memory_than_its_length() {
         let mut file = tempfile::tempfile().unwrap();
@@ -357,8 +357,8 @@ mod tests {
         }
     }
 
-    /// Opening a sparse file of 200 GB read every byte of its hole, and nothing could stop it. Holes are
-    /// passed without being read, and reading ends when it is cancelled.
+    /// Opening a sparse file of 200 GB once read every byte of its hole, and could not be cancelled. Holes are skipped
+    /// without being read, and reading ends when it is cancelled.
     #[test]
     fn a_hole_is_passed_and_reading_can_be_cancelled() {
         const HOLE: u64 = 200 << 30;

@@ -40,7 +40,7 @@ pub(super) struct SourceLines {
     pub(super) checksum: u64,
 }
 
-/// The place for the previews of an open file, once there are any.
+/// Holds the previews of an open file, once there are any.
 #[derive(Default)]
 pub struct PreviewSlot {
     pub(super) current: Mutex<Option<Arc<Previews>>>,

@@ -152,7 +152,7 @@ pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
     }
 }
 
-/// The damaged lines before `end`, and the fragment there. Lines that are too long for memory are not touched.
+/// The damaged lines before `end`, and the fragment at `end`. Lines that are too long for memory are not touched.
 fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<DamagedLine>> {
     let mut damaged = Vec::new();
     let mut lines = Lines::new(file, 0);

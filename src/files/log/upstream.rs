@@ -12,17 +12,17 @@ use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamRow, TeamView};
 
-/// Called with news of a session that no commit of this daemon has made.
+/// Called with news of a session that do not come from a commit of this daemon.
 pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
 
-/// The fate of lines of a session that waited for the log.
+/// The fate of lines of a session that waited for the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogNews {
-    /// They are in the log.
+    /// The lines are in the stream.
     Published,
-    /// The log has lost lines that the file has from it.
+    /// The stream has lost lines that the file has from it.
     Rewound,
-    /// Another machine has deleted the session before: the entries with these ids are in the trash alone.
+    /// Another machine had deleted the session before, so the entries with these ids are only in the trash.
     Lost(Vec<String>),
 }
 
@@ -49,8 +49,7 @@ pub trait SharedLog: Send + Sync {
     /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
-    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. The file
-    /// goes to the trash while the session is deleted. Calls `news` on a thread of the log.
+    /// ~ Calls `news` on a thread of the log. ⇒ Calls `news` on a thread of the stream.
     fn follow(&self, session: &str, news: LogHook);
 
     /// Records that the session is no longer open. Lines that wait for the stream are published nevertheless.
@@ -87,9 +86,9 @@ pub fn is_replica(at: &Location) -> bool {
     at.beside(REPLICA_SUFFIX).status().is_ok()
 }
 
-/// The number of entries of a file in the trash that its log does not have.
+/// The number of entries of a file in the trash that the stream of the session does not have.
 pub fn lost(at: &Location) -> u64 {
-    /// The record has less bytes.
+    /// The record has fewer bytes than this.
     const MOST: u64 = 64 << 10;
     let beside = at.beside(REPLICA_SUFFIX);
     let mut text = Vec::new();
@@ -102,8 +101,8 @@ pub fn lost(at: &Location) -> u64 {
     lost.unwrap_or_default()
 }
 
-/// The log of one session file. Its calls wait for servers. They fail with `logUnavailable` at their deadlines, or at
-/// `until` if that is earlier. The caller of each holds the lock of the file, if there is a file.
+/// The stream of one session file. The calls wait for servers, and fail with `logUnavailable` at their deadlines, or at
+/// `until` if that is earlier. The caller holds the lock of the file, if there is a file.
 pub trait Upstream: Send + Sync {
     /// Whether file and stream are known to be equal. This takes one `fstat`. Others may append to the stream
     /// meanwhile; the next [`Self::publish`] detects that.
@@ -121,8 +120,8 @@ pub trait Upstream: Send + Sync {
     /// both have such lines, a new file replaces this one, and has the lines of the stream first.
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;
 
-    /// Appends whole lines to the stream, each with its line break, all or none. Fails with `durabilityUnknown` if the
-    /// stream may have them; [`Self::settle`] finds out.
+    /// ~ Fails with `durabilityUnknown` if the stream may have them; [`Self::settle`] finds out. ⇒ Fails with
+    /// `durabilityUnknown` if the stream may have the lines; [`Self::settle`] finds out whether it has them.
     fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome>;
 
     /// Like [`Self::publish`], without a thread that waits. `None` if no server is connected at this moment. The future
@@ -135,7 +134,7 @@ pub trait Upstream: Send + Sync {
     /// Whether lines are written to the file if the stream cannot be reached, to be published later.
     fn queues(&self) -> bool;
 
-    /// The durability of a publish, as the servers said for the last one that they answered.
+    /// The durability of the last publish that the servers answered, as they reported it.
     fn durability(&self) -> Durability {
         Durability::Replicated
     }
@@ -148,6 +147,6 @@ pub type Publishing = Pin<Box<dyn Future<Output = Result<PublishOutcome>> + Send
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
     Published,
-    /// Others have appended to the stream: settle, and publish again.
+    /// Others have appended to the stream. The caller must settle, and publish again.
     Conflict,
 }

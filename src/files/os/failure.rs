@@ -8,12 +8,12 @@ use std::{fmt, io};
 pub enum Failure {
     NotStarted(io::Error),
     TimedOut(Duration),
-    /// It wrote more than this limit in bytes.
+    /// The program wrote more bytes than this limit.
     TooMuchOutput(usize),
     Unreadable(io::Error),
-    /// It exited with this code; `None` if a signal ended it.
+    /// The program exited with this code; `None` if a signal ended it.
     Exited(Option<i32>),
-    /// Another user could change one of its files. The text says which file, and why.
+    /// Another user could change one of the program's files. The text says which file, and why.
     Unsafe(String),
 }
 

@@ -21,8 +21,8 @@ pub use super::unix::stat::{
 const TICK: i128 = 50_000_000;
 
 impl Status {
-    /// Whether any later change gives the file another status. That is so once its times are older than a tick
-    /// of their clock.
+    /// Whether any later change gives the file another status. This is true once the times of the file are older than a
+    /// tick of the clock.
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX));

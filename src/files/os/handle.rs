@@ -74,8 +74,8 @@ impl Handle {
         handle
     }
 
-    /// The open file. If it is closed, or allows less access, `open` opens it. It stays open while the caller
-    /// has it.
+    /// The open file. If the file is closed, or allows less access, `open` opens it. The file stays open while the
+    /// caller has it.
     pub(crate) fn get<E>(
         &self,
         access: HandleAccess,

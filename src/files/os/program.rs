@@ -263,8 +263,8 @@ impl Drop for ProcessGroup {
 mod tests {
     use super::*;
 
-    /// Programs inherited the whole environment, including the keys of model providers. A rule by prefix is
-    /// not enough: a key may be in `TREELINED_KEY`.
+    /// Programs once inherited the whole environment, including the keys of model providers. A rule by prefix is not
+    /// enough, since a key may be in `TREELINED_KEY`.
     #[test]
     fn only_usual_and_named_variables_are_passed_and_no_keys() {
         let environment = Environment {
@@ -285,7 +285,7 @@ mod tests {
             "TREELINED_LOG",
             "MINE",
             "NAMED_KEY",
-            // These are not passed.
+            // The following variables are not passed.
             "TREELINED_KEY",
             "ANTHROPIC_API_KEY",
             "LD_PRELOAD",

@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Temporary files of killed processes were never removed, while a user's own `.notes.2024.tmp` was. Only
-    /// unlocked files with our names are removed.
+    /// Temporary files of killed processes were once never removed, but a user's own `.notes.2024.tmp` was removed.
+    /// Only unlocked files with names of this program are removed.
     #[test]
     fn only_abandoned_files_of_ours_are_removed() {
         let path = tempfile::tempdir().unwrap();

@@ -22,8 +22,8 @@ use treelined_core::tree::Flags;
 
 /// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an append to a replica waits for the lock. Another process may hold it while it waits for a server
-/// (fleet.md).
+/// The longest time that an append to a replica waits for the lock. Another process may hold the lock while that
+/// process waits for a server (fleet.md).
 const LOG_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to take the lock. With longer pauses, this process would seldom get the lock
 /// while many other writers take it often.
@@ -36,8 +36,8 @@ pub trait Work: Send + 'static {
         false
     }
 
-    /// Plans the lines to write. It is called with the lock held and the tree refreshed. It is called again if others
-    /// have changed the session before the lines were written.
+    /// Plans the lines to write. The caller holds the lock, and has refreshed the tree. `plan` is called again if
+    /// others have changed the session before the lines were written.
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
 
     /// Called before each pause while others hold the lock. An error ends the waiting.
@@ -82,12 +82,14 @@ where
     }
 }
 
-/// Fails with `sessionLocked` if the operation has waited too long for the lock. It has waited since `asked`.
+/// Fails with `sessionLocked` if the operation has waited too long for the lock. `asked` is the time at which it began
+/// to wait.
 pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> Result<()> {
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // If other operations waited in vain for the same lock before this one, this one does not wait as long again.
+    // If other operations have just waited in vain for the same lock, this operation does not wait the whole time
+    // again.
     let since = contention.since.unwrap_or(asked).max(asked);
     if since.elapsed() < contention.limit {
         return Ok(());
@@ -554,7 +556,7 @@ impl SessionState {
         })
     }
 
-    /// Divides the newly read entries into those of this commit and those that others appended meanwhile.
+    /// Divides the newly read entries into the entries of this commit and the entries that others appended meanwhile.
     fn sort_out(&mut self, before: usize, changes: &mut Changes) {
         for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
             let foreign = self.tree.flags(node).has(Flags::FOREIGN);

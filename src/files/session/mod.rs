@@ -473,8 +473,8 @@ impl SessionState {
         self.predecessors.push(replaced);
     }
 
-    /// The replaced files in which other programs may still write. For each of them, what another process needs to
-    /// follow it.
+    /// The replaced files to which other programs may still write, each with the data that another process needs to
+    /// follow the file.
     pub fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
         let held = self.predecessors.iter().filter(|replaced| {
             let writers = replaced.identity().and_then(process::writers_of);

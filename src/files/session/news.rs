@@ -7,7 +7,7 @@ use treelined_core::error::Result;
 use treelined_core::tree::{Node, Tree};
 
 impl OrderChange {
-    /// The change that takes one tree to another, unless the latter begins with the entries of the former.
+    /// The change of order from the tree `former` to `tree`; `None` if `tree` begins with the entries of `former`.
     fn between(former: &Tree, tree: &Tree) -> Option<Self> {
         let mut now = tree.entries_from(0);
         let mut since = None;
@@ -50,8 +50,8 @@ impl SessionState {
         }
     }
 
-    /// Notes the entries of a file that took the place of another one. They are found by their ids, since the new file
-    /// may have another order.
+    /// Records the new entries of a file that has replaced another file. They are found by their ids, since the new
+    /// file may have another order.
     pub(super) fn note_new(&self, former: &Tree, changes: &mut Changes) {
         let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
         for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {

@@ -91,6 +91,6 @@ pub struct Changes {
 /// The entries of the session have another order in the file, or some of them are gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderChange {
-    /// The id of the last entry up to which all are as they were; `None`: not even the first one is.
+    /// The id of the last entry up to which no entry has changed; `None` if the first entry has changed.
     pub since: Option<String>,
 }

@@ -17,7 +17,7 @@ use treelined_core::error::{Error, Kind, Result};
 /// The longest time that an append stays unsynced with the durability `interval`.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The most ranges of a file whose durability is unknown. If there are more, the last one is widened.
+/// The most ranges of a file whose durability is unknown. If there are more, the last range is widened.
 const MAX_LOST: usize = 64;
 
 /// The number of files, of all sessions, that stay open for a sync of the durability `interval`.

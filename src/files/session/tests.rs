@@ -60,7 +60,7 @@ fn run(test: impl Future<Output = ()>) {
     builder.build().unwrap().block_on(test);
 }
 
-/// Up to a megabyte of others' entries was read on the reader thread. That took many milliseconds if they
+/// Up to a megabyte of entries of others was once read on the reader thread. This took many milliseconds if the entries
 /// were leaf records, duplicates or damaged.
 #[test]
 fn large_appends_of_others_are_read_on_another_thread() {
@@ -81,8 +81,8 @@ fn large_appends_of_others_are_read_on_another_thread() {
     });
 }
 
-/// A writer without the lock can append between our refresh and our write. Any amount of its lines is read on a
-/// blocking thread.
+/// A writer without the lock can append between the refresh and the write of this process. Its lines are read on a
+/// blocking thread, however many they are.
 #[test]
 fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
     });
 }
 
-/// Each request read an incomplete long line again from its beginning.
+/// Each request once read an incomplete long line again from its beginning.
 #[test]
 fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
             assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
         }
         assert!(turn.find("late0").is_ok());
-        // A fragment that another program replaces by whole lines, longer or shorter, is read again.
+        // If another program replaces a fragment with whole lines, longer or shorter, the lines are read.
         for (name, fragment) in [("longer", "{"), ("shorter", &"{".repeat(5000))] {
             let size = std::fs::metadata(&path).unwrap().len();
             append(&path, fragment);
@@ -156,7 +156,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
             (turn, _) = turn.refreshed().await.unwrap();
             assert!(turn.find(&format!("{name}0")).is_ok(), "{name}");
         }
-        // Our own append begins its own line after a fragment.
+        // After a fragment, an append of this process begins on a new line.
         append(&path, "{\"type\":");
         (turn, _) = turn.refreshed().await.unwrap();
         let mut planned = PlannedLines {
@@ -177,27 +177,27 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
     });
 }
 
-/// A log that answers as it is told, and notes what it gets.
+/// A stream that gives the answers of its script, and records what it gets.
 #[derive(Clone, Default)]
 struct ScriptedLog(Arc<Mutex<Script>>);
 
 #[derive(Default)]
 struct Script {
-    /// The answers to the next publishes; afterwards each succeeds.
+    /// The answers to the next publishes. When there are none left, each publish succeeds.
     answers: VecDeque<Result<PublishOutcome>>,
     published: Vec<String>,
-    /// Written to the file by the next settle.
+    /// A path and a text; the next settle writes the text to the file at the path.
     news: Option<(std::path::PathBuf, String)>,
     is_settled: bool,
     is_away: bool,
     queues: bool,
-    /// Publishes need no thread that waits.
+    /// Whether a publish needs no thread that waits.
     is_ready: bool,
-    /// Whether the last publish was to end at a moment.
+    /// Whether the last publish had to end at a given time.
     is_hurried: bool,
 }
 
-/// Logs with and without a connection at the beginning of an append.
+/// A stream with a connection at the beginning of an append, and a stream without a connection.
 fn logs() -> [ScriptedLog; 2] {
     let ready = ScriptedLog::default();
     lock(&ready.0).is_ready = true;
@@ -396,8 +396,8 @@ fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
     }
 }
 
-/// The first append makes log and file. Its answer was lost, and every later one was refused, as if another session had
-/// the id.
+/// The first append makes both the stream and the file. If its answer was lost, every later append was once refused, as
+/// if another session had the id.
 #[test]
 fn a_first_append_whose_outcome_is_unknown_is_published_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -431,8 +431,9 @@ fn a_first_append_whose_outcome_is_unknown_is_published_again() {
     });
 }
 
-/// A program without the lock wrote between the look at the file and a background write, whose record named the line in front
-/// of its own. It opened the file there the next time, and its newest line looked abandoned.
+/// A program without the lock once wrote between the check of the file and a background write. The record of this write
+/// named the line before the line of the program. So the program opened the file at that earlier line the next time,
+/// and its newest line looked abandoned.
 #[test]
 fn a_writer_without_a_lock_is_not_moved_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -463,8 +464,8 @@ fn a_writer_without_a_lock_is_not_moved_back() {
     assert_eq!(opened.tree.file_leaf(), opened.tree.find("other0"));
 }
 
-/// A replica that is made again has entries of others in front of the known ones. Positions were once taken for new
-/// entries: the last known entries were announced again, and entries of others never.
+/// If a replica is made again, it may have entries of others before the known entries. New entries were once recognized
+/// by their positions. So the last known entries were reported again, and the entries of others were never reported.
 #[test]
 fn a_file_with_another_order_has_as_news_what_was_not_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -479,7 +480,7 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         let known = changes.others.len();
         assert!(known > 2);
 
-        // An entry that is found just before the file is replaced has another place in the new one.
+        // An entry that is found just before the file is replaced has another position in the new file.
         append(&path, &entries("c", 1));
         let mut changes = Changes::default();
         let standing = turn.log.standing().unwrap();
@@ -503,7 +504,7 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         let reordered = changes.reordered.expect("the order has changed");
         assert_eq!(reordered.since.as_deref(), Some("a0"));
 
-        // The same entries in another file are not news.
+        // The same entries in another file are not new.
         std::fs::copy(&path, &new).unwrap();
         std::fs::rename(&new, &path).unwrap();
         let mut changes = Changes::default();

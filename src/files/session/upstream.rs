@@ -15,7 +15,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
 
-/// How often a commit is planned again because others have appended to the stream.
+/// The number of times that a commit is planned again because others have appended to the stream.
 pub(super) const ROUNDS: usize = 16;
 const RETRY_AFTER_MS: u64 = 500;
 /// How long a commit waits for servers if its lines can wait in the file. Including its own work, the commit is

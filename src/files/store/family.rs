@@ -267,7 +267,7 @@ pub fn children_of<'r>(
     children.into_iter().map(|(_, child)| child).collect()
 }
 
-/// How many sessions name each session as their parent, by its id or its path.
+/// The number of sessions that name each session as their parent, by its id or its path.
 #[derive(Debug, Default)]
 pub struct ChildCounts(HashMap<String, u64>);
 

@@ -21,7 +21,7 @@ use treelined_core::error::{Error, Kind, Result};
 const WORTH_WATCHING: usize = 2048;
 
 impl Store {
-    /// The file of the session with this id. If several files have the id, the file that was modified last.
+    /// The file of the session with this id. If several files have the id, this is the file that was modified last.
     pub fn find(&self, id: &str) -> Result<Location> {
         let not_found = || {
             Error::new(
@@ -229,7 +229,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A store that keeps what it knows, however few files there are.
+    /// A store that keeps the facts about its files between calls, however few files there are.
     fn watching(path: &Path) -> Store {
         let store = Store::new(path.to_owned());
         store.files().unwrap();
@@ -276,7 +276,7 @@ mod tests {
             folder(random).join(name)
         };
         let (here, there) = (file(random), file(random));
-        // Any of these may fail, and then changes nothing.
+        // Any of these calls may fail. A call that fails changes nothing.
         let _done = match random.below(9) {
             0 => fs::create_dir(folder(random)),
             1 => fs::remove_dir_all(at.join(["a", "b"][random.below(2)])),
@@ -309,7 +309,7 @@ mod tests {
             for id in 0..5 {
                 let id = format!("s{id}");
                 let (known, read) = (found(&store, &id), found(&fresh, &id));
-                // Of files that were modified in one tick any may be the last one.
+                // If files were modified in one tick of the clock, any of them may count as the last one.
                 assert_eq!(known.is_some(), read.is_some(), "step {step}, {id}");
             }
         }
@@ -356,7 +356,7 @@ mod tests {
         assert!(is_watching(&store));
     }
 
-    /// The system does not report that a folder is removed which somebody has open.
+    /// The system does not report the removal of a folder that a process has open.
     #[test]
     fn a_directory_that_is_removed_is_as_without_what_is_known() {
         let made = tempfile::tempdir().unwrap();

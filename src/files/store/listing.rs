@@ -395,7 +395,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A scan makes the row that opening the file makes, or none; says which.
+    /// Checks that a scan makes either the row that opening the file makes, or no row. Returns whether it makes a row.
     #[track_caller]
     fn agrees(scanner: &mut RowScanner, path: &Path) -> bool {
         let location = Location::of_path(path).unwrap();
@@ -410,9 +410,9 @@ mod tests {
         }
     }
 
-    /// Rows without a valid time were compared with pi's by the times of files that had just been written: of
-    /// 8,000 such files, one is written in the 122 ns in which the two rounded differently. The expected
-    /// numbers are those of `fs.statSync(file).mtime.getTime()`.
+    /// Rows that use the time of the file were once compared with the rows of pi for files that had just been written.
+    /// Of 8,000 such files, one is written in the 122 ns in which the two programs rounded differently. The expected
+    /// numbers are the results of `fs.statSync(file).mtime.getTime()`.
     #[test]
     fn the_time_of_a_file_is_rounded_as_javascript_rounds_it() {
         let directory = tempfile::tempdir().unwrap();
@@ -553,7 +553,7 @@ mod tests {
         assert!(scanned > 50, "only {scanned} were scanned");
     }
 
-    /// A line across many reads, and one longer than all before.
+    /// A line that needs many reads, and a line that is longer than all lines before it.
     #[test]
     fn a_scan_agrees_with_an_opening_on_long_lines() {
         let folder = tempfile::tempdir().unwrap();

@@ -228,7 +228,7 @@ mod tests {
         assert!(!made.path().join(NAME).exists());
     }
 
-    /// A row is the same as long as its file and its marks are: watchers of the list compare rows.
+    /// A row stays the same as long as its file and its marks stay the same. Watchers of the list compare rows.
     #[test]
     fn marks_change_only_the_rows_of_their_sessions() {
         let made = tempfile::tempdir().unwrap();

@@ -49,7 +49,7 @@ const KEEPING: Duration = Duration::from_secs(2);
 /// The session directory.
 pub struct Store {
     path: PathBuf,
-    /// The folder is opened once, and everything in it is reached through it.
+    /// The folder of the session directory. It is opened once, and everything in it is reached through the open folder.
     root: OnceLock<Arc<Folder>>,
     /// The folders in use, which their sessions share.
     folders: Mutex<HashMap<OsString, Weak<Folder>>>,
@@ -277,7 +277,8 @@ impl Store {
         Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
     }
 
-    /// Warns once if other users have permissions. They are not changed, since the user may have chosen them.
+    /// Warns once if other users have permissions. The permissions are not changed, since the user may have chosen
+    /// them.
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
@@ -385,7 +386,7 @@ mod tests {
         assert!(folder_name(&"ä/".repeat(500)).len() <= 255);
     }
 
-    /// The rows that another process lists, with the saved ones.
+    /// The rows that another process lists, using the saved rows.
     fn listed(path: &Path) -> Vec<Listing> {
         let store = Store::new(path.to_owned());
         let rows = store.list().unwrap();
@@ -421,7 +422,7 @@ mod tests {
         assert!(kept.exists() && first.len() == 41);
         assert_eq!(listed(folder.path()), first);
 
-        // Files changed, removed and added since.
+        // After the rows were saved, files are changed, removed and added.
         write(3, 9);
         fs::remove_file(of(4)).unwrap();
         write(50, 2);

@@ -242,8 +242,8 @@ mod tests {
         continued.map(|it| (it.tool, it.native_id)).collect()
     }
 
-    /// The row kept both records of a continuation to which an id was added. The one without an id made the session a
-    /// candidate for every conversation of the tool.
+    /// If an id was added to a continuation, the row once kept both records. The record without an id made the session
+    /// a candidate for every conversation of the tool.
     #[test]
     fn a_later_record_of_a_continuation_replaces_the_earlier_one() {
         let records = [
@@ -261,8 +261,8 @@ mod tests {
         assert_eq!(continued(&both.concat()), [named]);
     }
 
-    /// A native id that was too long became none, so that the session was a candidate for every conversation of the tool,
-    /// and the name of a tool was kept at any length.
+    /// A native id that was too long once counted as absent, so the session was a candidate for every conversation of
+    /// the tool. The name of a tool was kept at any length.
     #[test]
     fn a_record_with_too_long_a_text_says_nothing() {
         let long = "x".repeat(MOST_RECORDED_BYTES + 1);
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!((known.len(), first.as_deref()), (MOST_CONTINUED, Some("2")));
     }
 
-    /// A copy of a recorded session took the conversation from the record.
+    /// A copy of a recorded session once counted as the recording of the conversation.
     #[test]
     fn a_record_says_nothing_in_a_copy_or_with_a_long_id() {
         let recorded = |data: Value| {

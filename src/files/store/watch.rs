@@ -193,9 +193,9 @@ mod tests {
         }
     }
 
-    /// With 128 daemons of one user, inotify refuses the next one a watch. That daemon noticed entries of others only
-    /// at its client's next call, so an editor showed an old tree for as long as nobody typed. Here a missing folder
-    /// takes the place of the refusal.
+    /// If one user has 128 daemons, inotify refuses a watch to the next daemon. That daemon once noticed entries of
+    /// others only at the next call of its client, so an editor showed an old tree until its user typed something. In
+    /// this test a missing folder takes the place of the refusal.
     #[test]
     fn a_file_without_a_watch_is_looked_at() {
         let root = tempfile::tempdir().unwrap();

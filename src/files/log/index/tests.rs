@@ -43,8 +43,8 @@ impl IndexFixture {
         Location::of_path(&self.path()).unwrap()
     }
 
-    /// Opens it like the daemon, with an index for any size; returns the session as text, and whether an index was
-    /// written.
+    /// Opens the file as the daemon does, with an index for any size. Returns the session as text, and whether an index
+    /// was written.
     fn open(&self) -> (String, bool) {
         let (opened, index) =
             Log::open_indexed_from(self.location(), &self.cache, 1, &Cancel::new()).unwrap();
@@ -192,7 +192,7 @@ fn a_stale_index_is_not_believed() {
     );
     place.check();
 
-    // Another file, whose index has the name of this one's.
+    // The index of another file is stored under the name of the index of this file.
     let place = indexed();
     let other =
         IndexFixture::new(format!("{HEADER}\n{}\n", message("z9", "null", "other")).as_bytes());
@@ -209,7 +209,7 @@ fn a_file_edited_in_place_and_grown_is_read_anew() {
     let text = lines.join("\n") + "\n";
     let place = IndexFixture::new(text.as_bytes());
     assert!(place.open().1);
-    // Changes every id in the middle: a sample of them is compared.
+    // Every id in the middle changes, since only a sample of the ids is compared.
     let edited = text.replace("\"e010", "\"f010");
     assert_ne!(edited, text);
     fs::write(place.path(), edited).unwrap();
@@ -282,8 +282,8 @@ fn without_a_cache_nothing_changes() {
     assert_eq!(place.open(), (expected, true));
 }
 
-/// A label waited for its target, and a later line with its id took its place. The first label came into force all the
-/// same, and one entry labelled two: which of them lost its label again depended on the index.
+/// A later line may have the id of a label that waits for its target. The first label once came into force all the
+/// same, so one entry set two labels. It depended on the index which of the two labels was removed again.
 #[test]
 fn a_label_that_is_replaced_before_its_target_is_read_labels_nothing() {
     let label = |target: &str| {

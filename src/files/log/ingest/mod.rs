@@ -30,7 +30,8 @@ pub(crate) struct Ingest {
     /// Set while lines of other processes are read.
     pub foreign: bool,
     v1: migrate::Chain,
-    /// The number of bytes read; a byte that is read twice counts twice. It must stay linear in the size of the file.
+    /// The number of bytes read; a byte that is read twice counts twice. This number must stay linear in the size of
+    /// the file.
     steps: u64,
     /// The session's title, from a line before the header.
     title: Option<String>,

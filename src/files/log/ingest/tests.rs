@@ -61,12 +61,12 @@ fn damaged(kind: Damage, count: usize) -> Vec<u8> {
     text
 }
 
-/// A damaged line of 0.2 MB took 7.8 s to read, one of 0.9 MB over 100 s: every piece was looked for from
-/// its start to the end of the line. Twice the input takes twice the steps, for every kind of damage.
+/// A damaged line of 0.2 MB once took 7.8 s to read, and a line of 0.9 MB more than 100 s: every piece was searched
+/// from its start to the end of the line. Twice the input must take twice the steps, for every kind of damage.
 #[test]
 fn twice_the_damage_takes_twice_the_steps_for_every_kind() {
     let kinds = (0..15).filter_map(Damage::from_number);
-    // One kind depends only on the length of a line; no file causes the other.
+    // The first of these kinds depends only on the length of a line, and no file causes the second kind.
     let kinds =
         kinds.filter(|kind| !matches!(kind, Damage::OversizedLine | Damage::DurabilityUnknown));
     for kind in kinds {

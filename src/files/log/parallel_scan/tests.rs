@@ -30,7 +30,7 @@ fn serial(file: &File, start: u64) -> Vec<Seen> {
     seen
 }
 
-/// The lines that a scan hands out; their entries are compared with those of the line-by-line reader.
+/// The lines that a scan passes on. Their entries are compared with the entries that the line-by-line reader finds.
 fn scanned(file: &File, start: u64, end: u64, division: Division) -> Vec<Seen> {
     let hasher = IdHasher::default();
     let mut seen = Vec::new();
@@ -104,7 +104,7 @@ fn awkward_session() -> Vec<u8> {
     let ids = ["a", "b", "c", "d\\u00fc", "a", "e", "a"];
     for number in 0..400_usize {
         let id = match number % 11 {
-            // An id that was read before, on lines with the same bytes and with others.
+            // An id that an earlier line has, on lines with the same bytes and on lines with other bytes.
             3 => "same-0".to_owned(),
             7 => format!("same-{}", number / 40),
             _ => format!("{}-{number}", ids[number % ids.len()]),

@@ -53,7 +53,7 @@ impl PreviewFixture {
         paths[0].clone()
     }
 
-    /// Opens it like a newly started daemon.
+    /// Opens the file as a newly started daemon does.
     fn open(&self) -> (Bodies, Vec<FilePlace>) {
         let location = Location::of_path(&self.path()).unwrap();
         let opened = Log::open(location).unwrap();
@@ -63,7 +63,7 @@ impl PreviewFixture {
         (opened.log.bodies(), places)
     }
 
-    /// Makes previews of all entries: some of their lines' bytes, reversed.
+    /// Makes previews of all entries. A preview is a part of the line with its bytes reversed.
     fn make(&self) {
         let (bodies, places) = self.open();
         let last = places.last().unwrap();
@@ -117,13 +117,13 @@ fn they_are_kept_and_replaced() {
     let (bodies, places) = session.open();
     load(&session.cache, &bodies).unwrap();
     let mut reader = PreviewReader::of(&bodies).unwrap();
-    // Reads them backwards, then in a scattered order.
+    // The previews are read backwards, then in a scattered order.
     for number in (0..COUNT).rev().chain((0..COUNT).map(|n| n * 7 % COUNT)) {
         assert!(reader.get(number, places[number]).is_some());
     }
     assert!(reader.get(3, places[4]).is_none());
     assert!(reader.get(COUNT, places[4]).is_none());
-    // Replaces the previews while the old ones are being read.
+    // The previews are replaced while the old ones are being read.
     session.make();
     assert!(reader.get(0, places[0]).is_some());
     assert_eq!(session.check(), COUNT);
@@ -141,12 +141,12 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     };
     append(&(line(COUNT, 0) + "\n"));
     assert_eq!(session.check(), COUNT);
-    // Edits the middle of the file in place.
+    // The middle of the file is edited in place.
     let text = fs::read_to_string(session.path()).unwrap();
     let edited = text.replace("text 00200", "edit 00200");
     fs::write(session.path(), &edited).unwrap();
     assert_eq!(session.check(), COUNT - BLOCK);
-    // Edits the file without changing its length.
+    // The file is edited without a change of its length.
     let session = PreviewFixture::new(100);
     session.make();
     fs::write(
@@ -157,7 +157,7 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     )
     .unwrap();
     assert_eq!(session.check(), 0);
-    // The file is cut, or another file.
+    // The file is cut, or another file replaces it.
     session.make();
     fs::write(session.path(), &text[..text.len() / 2]).unwrap();
     assert_eq!(session.check(), 0);
@@ -207,7 +207,8 @@ fn a_preview_that_is_too_long_is_left_out() {
     assert_eq!(block.bytes, [0, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, b'y']);
 }
 
-// The list of sessions ended like previews: it was counted among them, and removed as the oldest.
+// The name of the list of sessions once had the same ending as the names of previews. So the list was counted as a
+// preview, and removed as the oldest one.
 #[test]
 fn previews_do_not_displace_other_cache_files() {
     let session = PreviewFixture::new(0);

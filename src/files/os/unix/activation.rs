@@ -4,8 +4,8 @@ use super::socket::Listener;
 use listenfd::ListenFd;
 use std::io;
 
-/// The sockets that the program that started this process has passed to it. Constructing this value removes the
-/// environment variables that name the sockets, so that a child process does not use them.
+/// The sockets that this process got from the program that started it. Constructing this value removes the environment
+/// variables that name the sockets, so that a child process does not use them.
 pub struct PassedSockets(ListenFd);
 
 impl PassedSockets {

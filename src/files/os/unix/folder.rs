@@ -326,8 +326,8 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
     }
 
-    /// Waits for the exclusive right to choose names in this folder. All processes of this program request it. On a
-    /// file system without locks it returns at once.
+    /// Waits for the exclusive right to choose names in this folder. All processes of this program request this right.
+    /// On a file system without locks this call returns at once.
     pub fn lock(&self) -> Result<FolderLock> {
         let failed = |error: io::Error| {
             Error::io(&format!("lock the folder {}", self.path.display()), &error)

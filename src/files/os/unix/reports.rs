@@ -130,7 +130,7 @@ mod inotify {
 mod none {
     use super::{Folder, Report, WatchNumber, io};
 
-    /// This platform reports changes late, so there are no reports.
+    /// On this platform changes are reported late, so this queue has no reports.
     #[derive(Debug)]
     pub struct Reports(());
 

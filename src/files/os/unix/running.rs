@@ -66,7 +66,7 @@ impl Executable {
 }
 
 impl RunningProgram {
-    /// The id of its process.
+    /// The id of the program's process.
     pub fn id(&self) -> u64 {
         u64::from(self.child.id())
     }
