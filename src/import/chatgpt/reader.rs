@@ -34,7 +34,7 @@ struct Item {
 enum Tip {
     Base,
     Node(u32),
-    /// The parent is missing: it is the one that this item names.
+    /// The parent is missing. This item names the parent.
     Missing(usize),
 }
 

@@ -82,7 +82,7 @@ impl Reader for ConversationReader {
 enum Tip {
     Base,
     Node(u32),
-    /// The parent is missing: it is the one that this message names.
+    /// The parent is missing. This message names the parent.
     Missing(usize),
 }
 

@@ -84,7 +84,7 @@ impl JsonTree {
     }
 
     fn add(&mut self, file: PathBuf) {
-        // An unreadable file makes only its own session fail, and only when that session is read.
+        // An unreadable file makes only its own session fail, and only when this session is read.
         let text = read(&file).unwrap_or_default();
         let Some(id) = string(&text, "id").or_else(|| stem(&file)) else {
             return;

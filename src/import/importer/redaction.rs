@@ -39,10 +39,10 @@ pub fn no_redaction() -> Result<Arc<dyn Redact>> {
 /// The setting of a session directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// It was never turned on.
+    /// The setting was never turned on.
     Never,
     On,
-    /// It was on before, and is off now.
+    /// The setting was on before, and is off now.
     Off,
 }
 

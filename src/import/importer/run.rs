@@ -267,7 +267,7 @@ impl Import<'_> {
         Ok(recorded)
     }
 
-    /// Whether a recorder has written into a session. False if the session cannot be read: it is then not written
+    /// Whether a recorder has written into a session. False if the session cannot be read, since it is not written then
     /// either.
     fn has_record(&self, at: &Location) -> bool {
         let opened = self.store.open(at.clone(), self.cancel);

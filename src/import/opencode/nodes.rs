@@ -281,7 +281,7 @@ fn is_closed(step: &Step<'_>) -> bool {
         )
 }
 
-/// The part because of which a message is the request for a compaction.
+/// The part that makes a message a request for a compaction.
 fn compaction<'a>(step: &Step<'a>) -> Option<&'a Part> {
     let mut parts = step.message.parts.values();
     parts.find(|part| {

@@ -32,7 +32,7 @@ struct Line {
 enum Tip {
     Base,
     Node(u32),
-    /// The parent is missing: it is the one that this record names.
+    /// The parent is missing. This record names the parent.
     Missing(usize),
 }
 

@@ -349,7 +349,7 @@ fn parts_hang_where_they_go_on_and_replaced_tails_are_recovered() {
             part("t", "a", None, &["u:1", "2", "u:3", "4"]),
             part("t", "bb", Some(("a", 2)), &["u:5", "6"]),
             part("t", "ccc", Some(("bb", 3)), &["u:7"]),
-            // Its base has no node with an order that low: it continues the base's base.
+            // The base of this part has no node with such a low order, so the part continues the base of its base.
             part("t", "dddd", Some(("ccc", 1)), &["u:8"]),
         ]
     };

@@ -343,7 +343,7 @@ impl Search<'_> {
         self.add_files(home.tool, files, &home.path);
     }
 
-    /// Adds the files below a folder whose content has the format of a tool, whatever their names are.
+    /// Searches a folder, and adds the files whose content has the format of a tool, whatever their names are.
     fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
         let mut walk = walk::Walk::new(folder, &self.session_dir);
         let mut files = Vec::new();

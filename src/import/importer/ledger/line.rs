@@ -20,7 +20,7 @@ pub(super) enum Line {
     Source(SourceRow),
     Database(DatabaseRow),
     Session(SessionRow),
-    /// The tool, the id of its session, and the id of our session that has it.
+    /// The tool, the native id of its session, and the id of the session of treelined that has it.
     Placement(Tool, String, String),
 }
 
@@ -43,7 +43,7 @@ enum StoredLine {
         length: u64,
         sha256: String,
         origin: String,
-        /// Older programs read this member. Newer ones read `heldUntil`.
+        /// Older programs read this member. Newer programs read `heldUntil`.
         held: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         held_until: Option<Millis>,

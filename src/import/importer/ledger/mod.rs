@@ -57,8 +57,8 @@ pub(crate) struct Ledger {
     databases: HashMap<(Tool, String), Stored<DatabaseRow>>,
     /// For each session, by its id, and for each tool whose conversations it has: the last line.
     sessions: HashMap<(Tool, String), Stored<SessionRow>>,
-    /// For each native session: its session, and its rank. The rank says how many native sessions were placed before
-    /// it.
+    /// For each native session: its session and its rank. The rank is the number of native sessions that were placed
+    /// before it.
     placed: HashMap<(Tool, String), (String, usize)>,
     /// The number of lines in the file.
     lines: usize,

@@ -245,7 +245,7 @@ impl OriginWriter {
         self.former = Some(former);
     }
 
-    /// Hands the next bytes of the source to the writer.
+    /// Passes the next bytes of the source to the writer.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         while self.block.len() + bytes.len() >= BLOCK {
             let (now, later) = bytes.split_at(BLOCK - self.block.len());
