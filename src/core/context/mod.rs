@@ -152,8 +152,10 @@ impl Kept {
 
 /// The context at the end of `path`; an empty path has no messages. `kept` is the result of [`Kept::of`] for `path`.
 ///
-/// ~ Before the kept part it is called for at most one message: the nearest answer, if no later entry names a model. ⇒
-/// Before the kept part, `body` is called for at most one message: the nearest answer, if no later entry names a model.
+/// `body` returns an entry as delivered: one JSON object, version 3, references resolved. It is called for some of
+/// [`Kept::nodes`]: the entries of the context, and one or two settings. Before the kept part, `body` is called for at
+/// most one message: the nearest answer, if no later entry names a model. Fails with the errors of `body`, and with
+/// `responseTooLarge` as soon as the messages together have more than `max_bytes`, so that memory stays bounded.
 pub fn build_within(
     path: &[PathStep],
     kept: Kept,

@@ -59,8 +59,9 @@ pub struct Compaction {
     pub from_hook: bool,
 }
 
-/// ~ The plan holds bodies unless they have more than `max_bytes` together as stored. ⇒ The plan has the bodies, unless
-/// the stored bodies together have more than `max_bytes`.
+/// Plans a compaction of the context at the end of a path. The compaction keeps about `keep_recent_tokens` (estimated).
+/// The plan has the bodies, unless the stored bodies together have more than `max_bytes`. Fails with
+/// `nothingToCompact`, or with the error of `body`.
 pub fn plan(
     path: &[PathStep],
     kept: Kept,
@@ -171,9 +172,9 @@ pub fn commit(tree: &Tree, source: &dyn Source, compaction: &Compaction) -> Plan
     }
 }
 
-/// ~ A single message is unchanged. Several are merged into one: later sections and tools replace earlier ones. ⇒ A
-/// single message is unchanged. Several messages are merged into one, in which later sections and tools replace earlier
-/// ones.
+/// The system message in force at the end of a context. A compaction stores it, so that the summary does not remove it.
+/// A single message is unchanged. Several messages are merged into one, in which later sections and tools replace
+/// earlier ones.
 pub fn system_message(messages: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_system = |message: &&Vec<u8>| text_member(message, "role").as_deref() == Some("system");
     let all: Vec<&Vec<u8>> = messages.iter().filter(is_system).collect();

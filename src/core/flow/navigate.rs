@@ -233,7 +233,8 @@ impl NavigationPlan {
         self.compacted().last().copied()
     }
 
-    /// ~ Empty if `first_kept` is not above it. ⇒ Empty if `first_kept` is not above the compaction.
+    /// The entries of the branch that this compaction keeps: from `first_kept` to the compaction, without earlier
+    /// compactions and system messages. Empty if `first_kept` is not above the compaction.
     pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
         let end = self.compacted.saturating_sub(1);
         let before = self.abandoned.get(..end).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Tests whether an entry is an ancestor of another. Both may be in the tree, or in a batch that is being
 //! appended.
 //!
-//! ~ each entry knows its parent and one ancestor further up, and such jumps reach any depth in few steps. ⇒ each entry
-//! knows its parent and one ancestor further up, and the links to these further ancestors reach any depth in few steps.
+//! A batch can consist mostly of compactions, and each compaction needs such a test. Within the batch a test takes
+//! logarithmic time: each entry knows its parent and one ancestor further up, and the links to these further ancestors
+//! reach any depth in few steps. In the tree a path is walked once for all tests from the same node.
 
 use crate::tree::{Node, Tree};
 use hashbrown::{HashMap, HashSet};

@@ -17,10 +17,9 @@ pub struct PickedMessage {
     pub entry: Vec<u8>,
 }
 
-/// ~ Plans copies at the leaf, in the given order. They are copied byte for byte, except for id, parent, timestamp and
-/// `copiedFrom`, which also names the source session if it is another one. ⇒ Plans copies at the leaf, in the given
-/// order. The messages are copied byte for byte, except for id, parent, timestamp and `copiedFrom`. If the source is
-/// another session, `copiedFrom` also names the session.
+/// Plans copies at the leaf, in the given order. The messages are copied byte for byte, except for id, parent,
+/// timestamp and `copiedFrom`. If the source is another session, `copiedFrom` also names the session. Only messages can
+/// be copied (`invalidParams`), and calls only with all their results right after them (`unansweredToolCalls`).
 pub fn plan(
     tree: &Tree,
     source: &dyn Source,

@@ -1,8 +1,10 @@
 //! Works on raw JSON in bytes: validates it, finds members, decodes strings, splices.
 //!
-//! ~ It does not know entries. It does not check UTF-8: bytes above 0x7f are accepted, and a decoded string has U+FFFD
-//! for invalid ones. ⇒ The module does not know entries. It does not check UTF-8: bytes above 0x7f are accepted, and a
-//! decoded string has U+FFFD in place of invalid bytes.
+//! This module has the grammar by which stored lines are read and edited: RFC 8259 as JavaScript's `JSON.parse` accepts
+//! it. So lone surrogate escapes, numbers out of range, any nesting depth and duplicate members (the last one counts)
+//! are valid. The module never builds or serializes a value: an edit keeps all other bytes. The module does not know
+//! entries. It does not check UTF-8: bytes above 0x7f are accepted, and a decoded string has U+FFFD in place of invalid
+//! bytes. Nothing recurses: nesting costs one bit per level.
 
 mod block;
 mod edit;

@@ -39,7 +39,8 @@ fn is_plain_word(bytes: u64) -> bool {
     (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
-/// ~ Nearly all text is such. ⇒ Nearly all text has this form.
+/// The length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII, with single
+/// spaces between. Nearly all text has this form. The result neither starts nor ends with a space.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
     // 1 if the byte before this block is a space, or if there is no byte before it.

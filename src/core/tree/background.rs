@@ -117,8 +117,9 @@ impl Tree {
         found
     }
 
-    /// ~ The step at or below an entry that was written last; the entry itself if there is none. ⇒ The step that was
-    /// written last, of the steps at or below an entry; the entry itself if there is no step.
+    /// The step that was written last, of the steps at or below an entry; the entry itself if there is no step.
+    /// Background branches that begin further down, and archived branches, are skipped. Linear in the number of entries
+    /// below.
     pub fn newest_step_below(&self, node: Node, archived: &Archived) -> Node {
         let (mut newest, mut children) = (None, Vec::new());
         let mut open = vec![(node, self.skip_bookkeeping(Some(node)))];

@@ -119,7 +119,9 @@ impl Speech {
         Some(line)
     }
 
-    /// ~ it may continue after the closing quote. ⇒ the text of `inside` may continue after the closing quote.
+    /// Appends the words of a text. `inside` is the text as written in a string literal, from its beginning on; the
+    /// text of `inside` may continue after the closing quote. `cut` says that the end of the literal is missing;
+    /// `is_head` says that the line is longer than the part that was read.
     pub(super) fn push(&mut self, line: &mut PreviewLine, inside: &[u8], cut: bool, is_head: bool) {
         if self.has_elements
             && let Some((_, word)) = WHOLE

@@ -154,7 +154,9 @@ impl Visible {
         &self.left
     }
 
-    /// ~ Only the entries after the row before are searched, ⇒ Only the entries after the previous row are searched,
+    /// The name of the branch that begins with the row of an item. The name is shown on the first row at or below the
+    /// entry that has it. Only the entries after the previous row are searched, so each entry is searched once, and all
+    /// rows take linear time.
     pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
         let before = self.row_of(item)?.checked_sub(1);
         let before = before.and_then(|before| self.rows.get(before));

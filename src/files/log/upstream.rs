@@ -49,7 +49,8 @@ pub trait SharedLog: Send + Sync {
     /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
-    /// ~ Calls `news` on a thread of the log. ⇒ Calls `news` on a thread of the stream.
+    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. The file
+    /// goes to the trash while the session is deleted. Calls `news` on a thread of the stream.
     fn follow(&self, session: &str, news: LogHook);
 
     /// Records that the session is no longer open. Lines that wait for the stream are published nevertheless.
@@ -120,8 +121,8 @@ pub trait Upstream: Send + Sync {
     /// both have such lines, a new file replaces this one, and has the lines of the stream first.
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;
 
-    /// ~ Fails with `durabilityUnknown` if the stream may have them; [`Self::settle`] finds out. ⇒ Fails with
-    /// `durabilityUnknown` if the stream may have the lines; [`Self::settle`] finds out whether it has them.
+    /// Appends whole lines to the stream, each with its line break, all or none. Fails with `durabilityUnknown` if the
+    /// stream may have the lines; [`Self::settle`] finds out whether it has them.
     fn publish(&self, lines: &[u8], until: Option<Instant>) -> Result<PublishOutcome>;
 
     /// Like [`Self::publish`], without a thread that waits. `None` if no server is connected at this moment. The future

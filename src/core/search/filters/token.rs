@@ -44,8 +44,8 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// ~ `may_close` says whether a slash after it may close a pattern. ⇒ `may_close` says whether a slash after the token
-/// may close a pattern.
+/// The token with which `rest` begins, and its length in bytes. `start` is the index of `rest` in the text, in bytes.
+/// `may_close` says whether a slash after the token may close a pattern.
 fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t>, usize) {
     if let Some((phrase, len)) = phrase(rest) {
         return (TokenKind::Phrase(phrase), len);
