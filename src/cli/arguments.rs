@@ -134,8 +134,8 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    /// The start of a daemon took 2.6 ms, of which the arguments of all commands were a quarter. They are left out where
-    /// no command is named, which must change nothing else.
+    /// The start of a daemon once took 2.6 ms, a quarter of which was for the arguments of all commands. If no command
+    /// is named, these arguments are not made. This must change nothing else.
     #[test]
     fn options_alone_are_read_as_they_are_beside_commands() {
         for line in [

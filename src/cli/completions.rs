@@ -188,7 +188,7 @@ mod tests {
     use crate::cli::Arguments;
     use clap::CommandFactory;
 
-    /// The option `--session` of treelined-mcp had the id of the session without an option, which clap refuses.
+    /// The option `--session` of treelined-mcp once got the same id as the argument `[SESSION]`, which clap refuses.
     #[test]
     fn a_described_program_is_a_valid_command() {
         let help = "Usage: treelined-x [OPTIONS] [SESSION] [-- <AGENT>...]\n  --session <ID>\n  --all\n  --all";

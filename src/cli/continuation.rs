@@ -338,7 +338,8 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// A word as `$'…'`. Each byte of a control character is three octal digits, so a digit after it does not change it.
+/// A word as `$'…'`. Each byte of a control character is written as three octal digits, so a digit after the escape
+/// does not become a part of the escape.
 fn escaped(word: &str) -> String {
     let mut out = String::from("$'");
     for char in word.chars() {
@@ -384,7 +385,7 @@ mod tests {
         assert_eq!(command_line(&argv), r"codex resume a-1 'it'\''s; rm *' ''");
     }
 
-    /// A line break was printed as its picture within quotes: the agent got another prompt.
+    /// A line break was once printed as its picture within quotes, so the agent got another prompt.
     #[test]
     fn a_prompt_with_controls_is_the_same_in_a_shell() {
         let prompt = "it's\n\tone \\ \u{1b}[31m2 \u{202e}ä\u{85}3$(x) `y`";
@@ -400,7 +401,7 @@ mod tests {
         assert_eq!(clean(text), "one\n␛]0;title␇\n");
     }
 
-    /// 1.18.330 was taken for 1.18.33.
+    /// 1.18.330 was once taken for 1.18.33.
     #[test]
     fn a_version_is_a_whole_word() {
         for same in ["1.18.33", "v1.18.33\n", "codex 1.18.33.", "x/1.18.33 (y)"] {

@@ -12,7 +12,7 @@ pub(super) struct Configuration {
     /// The file that was read.
     path: Option<String>,
     problems: Vec<String>,
-    /// How settings with old names are written now.
+    /// The present form of settings with old names.
     hints: Vec<String>,
 }
 

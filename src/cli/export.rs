@@ -102,7 +102,7 @@ enum NamedFormat {
 }
 
 impl NamedFormat {
-    /// A number of lines of data, with the name of what a line is.
+    /// A number of lines of data, in words. Each format has its own word for a line.
     fn items(self, number: u64) -> String {
         match self {
             Self::Dpo => count(number, "pair", "pairs"),

@@ -242,7 +242,7 @@ mod tests {
         ShellError::of(&ErrorResponse(object).into())
     }
 
-    /// Errors came as a bare message of the daemon, which said nothing about what to do.
+    /// Errors were once shown as the bare message of the daemon, which did not say what to do.
     #[test]
     fn every_kind_is_shown_at_the_shell_with_what_to_do() {
         for kind in Kind::ALL {

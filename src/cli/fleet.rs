@@ -350,7 +350,7 @@ impl Report {
         }
     }
 
-    /// Shows how many sessions fared how, to a person.
+    /// Shows a person how many sessions had each result.
     fn show_totals(&mut self) -> io::Result<()> {
         match self.json {
             true => Ok(()),

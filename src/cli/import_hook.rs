@@ -1,5 +1,6 @@
 //! `treelined import --hook`: stores a request to import the conversation of a tool whose turn has ended, and starts a
-//! process in the background that imports it. The tool waits for neither, and is not told about failures.
+//! process in the background that imports it. The tool waits for neither of them, and failures are not reported to the
+//! tool.
 
 use super::failure::{ShellError, warn};
 use super::options::Options;

@@ -144,7 +144,7 @@ struct Page {
 struct NearWords {
     word: String,
     near: Vec<String>,
-    /// The one of `near` whose entries are hits in place of the word.
+    /// The word of `near` whose entries are hits in place of the unknown word.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken: Option<String>,
 }

@@ -114,7 +114,7 @@ fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
     Some(LiveLog::new(settings, config.daemon.session_dir.clone()))
 }
 
-/// Without the feature, settings with a team were refused before.
+/// Programs without the feature refuse settings with a team before this call.
 #[cfg(not(feature = "team"))]
 fn shared_log(_config: &Config) -> Option<Arc<dyn SharedLog>> {
     None

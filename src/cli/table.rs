@@ -288,7 +288,7 @@ mod tests {
         format!("| `{usage}` | {text} |\n")
     }
 
-    /// The list of commands in README.md was written by hand, and others had commands that it had not. With
+    /// The list of commands in README.md was once written by hand, and lacked commands that other lists had. With
     /// `TREELINED_UPDATE=1` the test writes it. Commands that this build does not have keep their rows.
     #[test]
     fn the_readme_has_the_table_of_commands() {

@@ -35,7 +35,7 @@ pub(crate) struct UndoArgs {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reversal {
     pub method: &'static str,
-    /// The command that reverses it.
+    /// The command that reverses this command.
     pub opposite: &'static str,
     /// The message if there is no move to undo or redo.
     pub missing: &'static str,
