@@ -254,7 +254,7 @@ impl Marks {
     }
 
     /// Whether the characters look like a token: digits among letters, or letters of changing case. Words joined by
-    /// hyphens do not look so.
+    /// hyphens do not look like a token.
     fn is_random(&self) -> bool {
         let size = self.letters + self.digits + self.joints + self.symbols;
         let is_number = self.letters == 0 && self.symbols == 0 && size < 16;

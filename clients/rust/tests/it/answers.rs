@@ -86,7 +86,8 @@ async fn forks_and_compactions_are_answered_too() {
     client.close().await.unwrap();
 }
 
-/// A guard that panicked had no opinion, so the move that it was to hold back happened.
+/// A guard that panicked once counted as a guard without an opinion. So the move happened that the guard should have
+/// prevented.
 #[tokio::test]
 async fn an_answerer_that_panics_cancels() {
     let fixture = Fixture::new();
@@ -122,7 +123,7 @@ async fn an_answerer_that_panics_lets_operations_proceed_if_the_client_says_so()
     client.close().await.unwrap();
 }
 
-/// A cancel with something wrong beside it was refused, and the move happened.
+/// A cancel with an invalid member beside it was once refused, and the move happened.
 #[tokio::test]
 async fn a_cancel_that_is_refused_is_sent_again_as_the_bare_cancel() {
     let fixture = Fixture::new();

@@ -70,7 +70,7 @@ async fn a_conversation_can_be_written_read_and_navigated() {
     client.close().await.unwrap();
 }
 
-/// Such a result was mistaken for the answer of another protocol version.
+/// The result of a dry run to the leaf itself was once mistaken for the answer of another protocol version.
 #[tokio::test]
 async fn a_dry_run_to_the_leaf_itself_has_no_preparation() {
     let fixture = Fixture::new();
@@ -130,7 +130,7 @@ async fn a_session_can_be_named_once_for_many_calls() {
     client.close().await.unwrap();
 }
 
-/// A command, a question and a message were about no session.
+/// Commands, questions and messages of a client with a session once did not name the session.
 #[tokio::test]
 async fn commands_questions_and_messages_are_about_the_session_that_is_named_once() {
     let fixture = Fixture::new();

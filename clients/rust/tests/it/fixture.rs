@@ -77,7 +77,8 @@ pub async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
         .expect("the result did not arrive")
 }
 
-/// Returns whether the process of this id runs. One that has ended keeps its id until its parent has waited for it.
+/// Returns whether the process of this id runs. A process that has ended keeps its id until its parent has waited for
+/// it.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))

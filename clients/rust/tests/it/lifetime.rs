@@ -191,7 +191,7 @@ async fn a_missing_program_fails_with_cannot_start() {
     );
 }
 
-/// The error was only "no such file".
+/// The error was once only "no such file".
 #[tokio::test]
 async fn the_error_for_a_missing_program_names_the_path_and_a_remedy() {
     let builder = Client::builder().program("no-such-treelined");

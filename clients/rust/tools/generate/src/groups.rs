@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const SHARED: &str = "shared";
 const NOTIFICATIONS: &str = "notifications";
 const ERRORS: &str = "errors";
-/// Methods of the largest group in the table that are generated into files of their own: one file for the
-/// conversations of other tools, and one for searches and counts over all sessions.
+/// Methods of the largest group in the table that are generated into separate files: one file for the conversations of
+/// other tools, and one for searches and counts over all sessions.
 const FILES_OF_SESSIONS: [(&str, &[&str]); 2] = [
     (
         "imports",
