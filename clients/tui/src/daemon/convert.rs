@@ -394,7 +394,7 @@ mod tests {
         assert!(checked >= 14, "{checked}");
     }
 
-    /// The last line of the log was shown after the reason, as if it were the cause.
+    /// The last line of the log was once shown after the reason, as if it were the cause.
     #[test]
     fn the_end_of_the_log_is_separate_from_the_reason() {
         // Only a daemon that ends produces this type.

@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// A cost that no tool has recorded was not told from one of 0.
+    /// A cost that no tool has recorded once looked like a cost of 0.
     #[test]
     fn what_is_unknown_of_a_cost_is_said() {
         let costs = |recorded: Option<f64>, estimated: Option<f64>, unknown: u64| -> Costs {

@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Each client had keys of its own for the same action.
+    /// Each client once had its own keys for the same action.
     #[test]
     fn the_keys_of_the_tree_are_those_of_the_table_that_all_clients_share() {
         let table = include_str!("../../../../schema/keys.tsv");
@@ -411,7 +411,7 @@ mod tests {
             assert_eq!(bound, keys, "{}", row[0]);
         }
         assert!(rows.len() > 30);
-        // An action of the tree that the table lacked was not found: only its rows were looked at.
+        // Once only the rows of the table were compared, so an action of the tree that the table lacked was not found.
         for (action, keys) in keymap.bound(Context::Tree) {
             let is_listed = rows.iter().any(|row| row[0] == action.name());
             assert!(is_listed, "{} has no row for {keys:?}", action.name());

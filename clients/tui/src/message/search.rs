@@ -106,7 +106,7 @@ pub struct Hit {
 pub struct NearWord {
     pub word: String,
     pub near: String,
-    /// Whether the entries of `near` are hits in place of those of `word`.
+    /// Whether the entries of `near` are hits in place of the entries of `word`.
     pub is_taken: bool,
 }
 

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::message::Failure;
 
-    /// The kinds are those of the daemon's table.
+    /// The kinds are read from the daemon's table.
     #[test]
     fn every_kind_of_error_has_advice_of_its_own() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/reference.md");

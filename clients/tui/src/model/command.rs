@@ -278,7 +278,7 @@ impl CommandLine {
 mod tests {
     use super::*;
 
-    /// Nothing said what an argument looks like.
+    /// Once no text showed the form of an argument.
     #[test]
     fn arguments_have_examples_that_are_completed() {
         let mut line = CommandLine::new(true);

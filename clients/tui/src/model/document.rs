@@ -452,7 +452,7 @@ mod tests {
         );
     }
 
-    /// An edit was its arguments, one long line.
+    /// An edit was once shown as its arguments, on one long line.
     #[test]
     fn edits_are_diffs_at_the_call_and_at_its_result() {
         let change = |call: &str, is_diff: bool, text: &str| Change {

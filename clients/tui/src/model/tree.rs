@@ -52,9 +52,9 @@ pub struct TreeView {
     pub marks: Vec<(String, String)>,
     /// The number of new entries of other writers that the user has not seen.
     pub news: usize,
-    /// The file's leaf, if it differs from the leaf here.
+    /// The leaf of the session file, if this connection has another leaf.
     pub others_at: Option<String>,
-    /// The row at which the file's leaf is shown: its own row, or the row of the nearest visible ancestor.
+    /// The row at which the leaf of the session file is shown: its own row, or the row of the nearest visible ancestor.
     pub others_row: Option<String>,
     generation: u64,
     /// The position of the next page that moves the cursor, if one is wanted.
@@ -116,7 +116,7 @@ impl TreeView {
         }
     }
 
-    /// Returns the file's leaf, if it still differs from the leaf here.
+    /// Returns the leaf of the session file, if this connection still has another leaf.
     pub fn others(&self) -> Option<&str> {
         let others = self.others_at.as_deref();
         others.filter(|at| self.leaf.as_deref() != Some(at))
@@ -473,7 +473,8 @@ impl TreeView {
         self.move_to(to);
     }
 
-    /// Opens the branches of the row, or closes the branch that the row is in. `None` if it is in none.
+    /// Opens the branches of the row, or closes the branch that the row is in. `None` if the row is in no branch that
+    /// can be closed.
     pub fn toggle_fold(&mut self) -> Option<Vec<Effect>> {
         let row = self.selected()?;
         if row.is_folded() {

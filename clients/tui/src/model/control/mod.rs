@@ -124,7 +124,7 @@ impl Model {
         vec![Effect::StopComparing]
     }
 
-    /// Handles Esc if nothing is left to close. It does not quit, since people easily press it once too often.
+    /// Handles Esc if nothing is left to close. Esc does not quit, since people easily press it once too often.
     fn is_at_the_top(&mut self) -> Vec<Effect> {
         let context = match self.screen {
             Screen::Sessions | Screen::Search => Context::Sessions,

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Readers of answers scrolled past long calls and thoughts in each entry.
+    /// Readers of answers once had to scroll past long calls and thoughts in each entry.
     #[test]
     fn calls_and_thoughts_are_closed_to_a_line_each() {
         let entry = json!({"type": "message", "id": "a", "message": {"role": "assistant", "content": [
