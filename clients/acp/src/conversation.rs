@@ -32,7 +32,8 @@ pub struct Change {
 pub enum ChangeKind {
     /// The agent has made the session.
     Begin { cwd: String },
-    /// Appends items below the entry that was recorded last. `ends_turn`: the turn has nothing more to record.
+    /// Appends items below the entry that was recorded last. If `ends_turn` is true, the turn has nothing more to
+    /// record.
     Append { items: Vec<Item>, ends_turn: bool },
     /// The agent has loaded the session and replayed its history.
     Align { cwd: String, items: Vec<Item> },
@@ -87,7 +88,7 @@ pub struct Conversation {
     /// The requests without a response, by the side that sent them and by their ids as JSON.
     requests: HashMap<(Side, String), Request>,
     sessions: HashMap<String, Open>,
-    /// A message is lost, and its session is unknown. The next session with a message gets the gap.
+    /// Whether a message is lost whose session is unknown. The next session with a message gets the gap.
     has_gap: bool,
     /// The session of the latest message; empty before the first.
     latest: String,
@@ -354,7 +355,7 @@ mod tests {
         items.flatten().collect()
     }
 
-    /// Once such a call had the id of the terminal as its result.
+    /// Once a call in a terminal of the editor had the id of the terminal as its result.
     #[test]
     fn a_call_in_a_terminal_of_the_editor_has_what_the_agent_reads_there() {
         let mut conversation = Conversation::default();

@@ -98,7 +98,7 @@ pub struct Journal {
     conversation: Conversation,
     /// Changes that were read and are not recorded yet.
     changes: VecDeque<Change>,
-    /// How often the journal was emptied.
+    /// The number of times that the journal was emptied.
     emptied: u64,
     /// The number of changes that are recorded since the journal was last emptied.
     done: u64,

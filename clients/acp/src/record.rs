@@ -27,7 +27,7 @@ struct Position {
     session_id: String,
     /// The last recorded entry; `None` in an empty session.
     leaf: Option<String>,
-    /// The agent got the earlier part of the conversation as one text. The record does not have this text.
+    /// Whether the agent got the earlier part of the conversation as one text. The record does not have this text.
     #[serde(default)]
     is_text: bool,
 }
@@ -39,7 +39,7 @@ pub struct Place {
     pub session_id: String,
     /// The last recorded entry; `None` in an empty session.
     pub leaf: Option<String>,
-    /// The agent got the earlier part of the conversation as one text.
+    /// Whether the agent got the earlier part of the conversation as one text.
     pub is_text: bool,
 }
 
@@ -149,8 +149,8 @@ impl Recorder {
         })
     }
 
-    /// Begins the record of a new session of the agent, which has the conversation at `place` up to `entry`.
-    /// `is_text`: the agent got that conversation as a text, and replays it as one message of the user.
+    /// Begins the record of a new session of the agent, which has the conversation at `place` up to `entry`. If
+    /// `is_text` is true, the agent got that conversation as a text, and replays it as one message of the user.
     pub async fn begin_at(
         &mut self,
         agent_session: &str,

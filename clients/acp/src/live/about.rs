@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// The capabilities and the name of the agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
-    /// The agent has answered `initialize`.
+    /// Whether the agent has answered `initialize`.
     pub(crate) is_known: bool,
     pub(crate) name: String,
     pub(crate) loads: bool,
@@ -17,7 +17,7 @@ pub(crate) struct About {
     pub(crate) forks: bool,
     pub(crate) closes: bool,
     pub(crate) deletes: bool,
-    /// The agent takes a text of the relay as a resource, apart from the prompt.
+    /// Whether the agent takes a text of the relay as a resource, apart from the prompt.
     pub(crate) embeds: bool,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         Some(serde_json::from_slice(&promised).unwrap())
     }
 
-    /// Gemini CLI made one word of the address of the text and the first word of the prompt.
+    /// Gemini CLI makes one word of the address of the text and the first word of the prompt.
     #[test]
     fn gemini_cli_gets_no_resources() {
         for (name, embeds) in [("gemini-cli", false), ("other", true)] {

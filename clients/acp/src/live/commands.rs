@@ -231,7 +231,7 @@ pub(crate) fn read(params: &str, clashes: Clashes) -> Option<(Verb, String)> {
     Some((offer.verb, words.to_owned()))
 }
 
-/// Finds the commands in the agent's list that have names of ours.
+/// Finds the commands in the agent's list that have the name of a command of the relay.
 pub(crate) fn clashes(agents: &RawValue) -> Clashes {
     let agents: Vec<Named> = serde_json::from_str(agents.get()).unwrap_or_default();
     Clashes(OFFERS.each_ref().map(|offer| {
@@ -240,7 +240,7 @@ pub(crate) fn clashes(agents: &RawValue) -> Clashes {
     }))
 }
 
-/// The editor's list of commands: ours, then the agent's. `None` if the agent's value is not a list.
+/// The editor's list of commands: the relay's commands, then the agent's. `None` if the agent's value is not a list.
 pub(crate) fn merged(agents: &RawValue, clashes: Clashes) -> Option<Vec<u8>> {
     let rest = agents.get().strip_prefix('[')?;
     let ours = Value::from_iter(own(clashes)).to_string();
@@ -263,7 +263,8 @@ fn own(clashes: Clashes) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A line that announces the commands of `list`, which has ours already. Without a list, it announces only ours.
+/// A line that announces the commands of `list`, which already has the relay's commands. Without a list, the line
+/// announces only the relay's commands.
 pub(crate) fn announcement(session: &str, list: Option<&str>) -> Vec<u8> {
     let list = list.and_then(|list| serde_json::from_str(list).ok());
     let commands = list.unwrap_or_else(|| Value::from_iter(own(Clashes::default())));
@@ -382,8 +383,8 @@ mod tests {
         }
     }
 
-    /// avante.nvim sends each prompt with the file that is open, with earlier prompts, and with a sentence. So no command was
-    /// found there.
+    /// avante.nvim sends each prompt with the file that is open, with earlier prompts, and with a sentence. So a
+    /// command in such a prompt was once not found.
     #[test]
     fn a_command_is_found_among_the_blocks_that_avante_adds() {
         let text = |text: &str| json!({ "type": "text", "text": text });

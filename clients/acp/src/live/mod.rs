@@ -1,9 +1,9 @@
 //! Tree navigation in an editor (`--live`): the relay answers commands, and passes all other messages.
 //!
 //! These modules are pure. `lines` reads a stream. `message` reads the members of a message, and `params` the members
-//! of its params. `about` has what both sides promise. `commands` has our commands. `router` decides for each message
-//! where it goes; it uses the sessions of `moves` and the questions of `questions`. `view` shows trees as text, and
-//! `replay` makes the history of a path.
+//! of its params. `about` has what both sides promise. `commands` has the relay's commands. `router` decides for each
+//! message where it goes; it uses the sessions of `moves` and the questions of `questions`. `view` shows trees as text,
+//! and `replay` makes the history of a path.
 //!
 //! These modules use the daemon and files. `answer` answers a command, and `tree` reads the recorded tree. `go` moves
 //! the conversation. `left` opens, closes and deletes the sessions that it leaves, with the files of `placed`. `undo`

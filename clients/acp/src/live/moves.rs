@@ -1,5 +1,5 @@
-//! Maps the sessions of the editor to sessions of the agent, and makes the relay's own requests to the agent. Pure.
-//! An "editor session" is named by an id that the editor uses, an "agent session" by one that the agent uses. Both
+//! Maps the sessions of the editor to sessions of the agent, and makes the relay's own requests to the agent. Pure. An
+//! "editor session" is named by an id that the editor uses, and an "agent session" by an id that the agent uses. Both
 //! ids are the same until the conversation moves.
 
 use super::message::{MAX_KEPT, Message};
@@ -36,9 +36,11 @@ pub(crate) struct Agents {
     /// The editor session for which the agent is making a session now. The id of that agent session is not known yet.
     /// `None` if the agent makes no session for a move.
     unnamed: Option<String>,
-    /// The receiver of each agent session. One that is missing here belongs to the editor session of the same id.
+    /// The receiver of each agent session. An agent session that is missing here belongs to the editor session with the
+    /// same id.
     whose: HashMap<String, Whose>,
-    /// The agent session of each editor session. If one is missing here, both have the same id.
+    /// The agent session of each editor session. If an editor session is missing here, its agent session has the same
+    /// id.
     agent_of: HashMap<String, String>,
     /// The agent sessions of this run.
     known: HashSet<String>,

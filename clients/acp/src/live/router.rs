@@ -68,14 +68,14 @@ pub(crate) enum Passes {
 #[derive(Debug, Default)]
 struct Session {
     clashes: Clashes,
-    /// The editor has our commands for this session.
+    /// Whether the editor has the relay's commands for this session.
     is_announced: bool,
     setup: Option<Setup>,
-    /// The agent's last list of commands with ours added, if the agent has sent one.
+    /// The agent's last list of commands with the relay's commands added, if the agent has sent a list.
     commands: Option<String>,
     /// The last setting of each kind, in order: its kind, method and params.
     settings: Vec<(String, String, Box<RawValue>)>,
-    /// The conversation is being moved.
+    /// Whether the conversation is being moved.
     is_moving: bool,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Router {
     pub(crate) agents: Agents,
     pub(crate) questions: Questions,
     about: About,
-    /// The editor can show forms.
+    /// Whether the editor can show forms.
     has_forms: bool,
 }
 
@@ -422,7 +422,7 @@ impl Router {
         }
     }
 
-    /// The agent's message with a list of commands, with ours added.
+    /// The agent's message with a list of commands, to which the relay's commands are added.
     fn merged(&mut self, line: &[u8], message: &Message<'_>, editor: &str) -> Option<Vec<u8>> {
         let Commands { update } = message.params()?;
         if update.session_update != "available_commands_update" {
@@ -439,7 +439,7 @@ impl Router {
     }
 
     /// The treatment of the agent's answer to a request. If the answer opens a session and the agent has announced no
-    /// commands there, our commands are announced after it.
+    /// commands there, the relay's commands are announced after the answer.
     fn opened(&mut self, id: &RawValue, line: &[u8], message: &Message<'_>) -> Option<FromAgent> {
         let asked = self.asked.remove(id.get())?;
         if !message.is_success() {

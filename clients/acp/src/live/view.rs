@@ -19,7 +19,7 @@ pub(crate) struct Row {
     preview: String,
     label: Option<String>,
     prefix: String,
-    /// The message has siblings: other messages with the same parent.
+    /// Whether the message has siblings: other messages with the same parent.
     is_beside: bool,
 }
 
