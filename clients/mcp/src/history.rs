@@ -131,7 +131,7 @@ impl History {
         let mut kept = self.kept.lock().await;
         let mut session = self.opened(&id, OpenMode::Read).await?;
         if kept.as_deref() != Some(id.as_str()) {
-            // A second opening. The first one stays open.
+            // This opens the session a second time. The first opening stays open.
             self.release(&mut kept).await?;
             session = self.opened(&id, OpenMode::Read).await?;
             *kept = Some(id);

@@ -125,7 +125,7 @@ async fn serve(args: Args) -> anyhow::Result<()> {
     server::serve(history, allows_notes).await
 }
 
-/// The sessions of a directory, or of all. They are those of `running`, if it is a connection.
+/// The sessions of a directory, or of all directories. If `running` is a connection, the sessions are read through it.
 async fn history(args: Args, cwd: PathBuf, running: Option<Client>) -> anyhow::Result<History> {
     let cwd = cwd.canonicalize().context("find the working directory")?;
     let builder = args.daemon.builder();

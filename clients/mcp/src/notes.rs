@@ -61,7 +61,7 @@ pub async fn name_session(history: &History, session: Option<&str>, name: &str) 
     Ok(done("Named.", None))
 }
 
-/// Refuses an empty text, and one of more than `most` bytes.
+/// Refuses an empty text, and a text of more than `most` bytes.
 fn check_said(what: &str, text: &str, most: usize) -> Result<()> {
     match text.trim().is_empty() {
         true => Err(Failure(format!("the {what} is blank; say it in words"))),

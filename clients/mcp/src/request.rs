@@ -4,7 +4,7 @@ use treelined_client::SearchField;
 
 /// A search that the model requests.
 pub struct SearchRequest {
-    /// In the language of filters (protocol.md §3.19).
+    /// The text of the search, in the language of filters (protocol.md §3.19).
     pub query: String,
     /// Whether an entry must contain all words. The hits then have the daemon's order for words.
     pub exact: bool,
@@ -17,7 +17,7 @@ pub struct SearchRequest {
 /// A search that the daemon runs.
 #[derive(Clone, Default)]
 pub struct Query {
-    /// In the language of filters.
+    /// The text of the query, in the language of filters.
     pub text: String,
     /// Whether entries are ranked by how well they answer the text. Otherwise an entry must contain all of its words.
     pub is_question: bool,

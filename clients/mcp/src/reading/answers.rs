@@ -4,14 +4,15 @@ use crate::clean::{Cleaner, inert, visible};
 use crate::text::HEADING;
 use std::fmt::{self, Display, Write};
 
-/// The most tokens of an answer: of an answer over 50,000 bytes, Claude Code and opencode show their model only the
-/// beginning.
+/// The most tokens of an answer. If an answer has more than 50,000 bytes, Claude Code and opencode show only its
+/// beginning to the model.
 pub const MAX_TOKENS: u64 = 12_000;
 
 /// The fewest tokens that a caller can ask for.
 pub(super) const MIN_TOKENS: u64 = 500;
 
-/// The tokens of a page if the caller names none: Codex leaves out the middle of an answer over 10,000 bytes.
+/// The tokens of a page if the caller does not set them. If an answer has more than 10,000 bytes, Codex leaves out its
+/// middle.
 pub(super) const DEFAULT_TOKENS: u64 = 3_000;
 
 /// The least number of bytes in a token.

@@ -1,4 +1,4 @@
-//! Answers about whole branches: two branches compared, and why one was left.
+//! Answers about whole branches: a comparison of two branches, and the reason why a branch was left.
 
 use super::answers::{DEFAULT_TOKENS, answer, budget};
 use super::pages::Reading;

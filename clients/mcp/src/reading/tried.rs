@@ -11,7 +11,7 @@ use treelined_client::SearchHit;
 
 /// The most tokens of the answer.
 const MAX_TOKENS: u64 = 2_000;
-/// The most branches in one answer. Each must be compared with the leaf.
+/// The most branches in one answer. Each branch must be compared with the leaf.
 const MOST_BRANCHES: usize = 12;
 /// The most reasons shown for a branch, the newest first.
 const MOST_REASONS: usize = 3;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The most words of a question, and of these the most of the command.
+/// The most words of a question, and the most of them that come from the command.
 const MAX_WORDS: usize = 40;
 const OF_COMMAND: usize = 10;
 /// The most bytes of an output that are read, at its end: programs say there why they failed.
@@ -27,7 +27,8 @@ const TELLING: [&str; 10] = [
     "undefined",
 ];
 
-/// The object that Claude Code, Codex and Gemini CLI write to a hook, and the scripts of `treelined setup` for others.
+/// The object that agents write to a hook: Claude Code, Codex and Gemini CLI themselves, and the scripts of `treelined
+/// setup` for other agents.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct HookInput {
@@ -35,16 +36,17 @@ pub(super) struct HookInput {
     /// The agent's own id of the conversation.
     pub(super) session_id: String,
     pub(super) cwd: String,
-    /// Of `SessionStart`: `startup`, `resume`, `clear` or `compact`.
+    /// For `SessionStart`: `startup`, `resume`, `clear` or `compact`.
     source: String,
     /// The file of the conversation.
     transcript_path: Option<PathBuf>,
     tool_use_id: String,
     tool_input: Value,
-    /// Of `PostToolUseFailure`.
+    /// For `PostToolUseFailure`: the error.
     error: Value,
     is_interrupt: bool,
-    /// Of `PostToolUse` of Codex and `AfterTool` of Gemini CLI, which they also run for a command that failed.
+    /// For `PostToolUse` of Codex and `AfterTool` of Gemini CLI: the response of the tool. These agents run the hook
+    /// also for a command that failed.
     tool_response: Value,
 }
 
@@ -53,7 +55,7 @@ pub(super) struct HookInput {
 pub(super) enum Event {
     /// A conversation begins.
     Start,
-    /// A command has failed: the words to ask for.
+    /// A command has failed. The text has the words for the question.
     Failure(String),
 }
 
@@ -130,7 +132,8 @@ fn has_failed(response: &Value) -> bool {
     })
 }
 
-/// The code of a command in one of the last records of Codex. A form of history names the call in the record, another in its item.
+/// The code of a command in one of the last records of Codex. One form of history names the call in the record, and
+/// another form names the call in an item of the record.
 fn code_in(transcript: &Path, call: &str) -> Option<i64> {
     let mut file = File::open(transcript).ok()?;
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -150,8 +153,8 @@ fn code_in(transcript: &Path, call: &str) -> Option<i64> {
     })
 }
 
-/// As [`has_failed`] for Gemini CLI, which says the code in one of the last lines, if it is another than 0. Other lines follow: the signal
-/// and the numbers of processes.
+/// Like [`has_failed`], for Gemini CLI. It writes the code into one of the last lines, unless the code is 0. Other
+/// lines may follow this line: the signal, and the numbers of processes.
 fn has_failed_in_gemini(response: &Value) -> bool {
     let output = text(response.get("llmContent").unwrap_or(&Value::Null));
     let mut last = output.lines().rev().take(6);
@@ -159,7 +162,8 @@ fn has_failed_in_gemini(response: &Value) -> bool {
         || last.any(|line| line.starts_with("Exit Code: "))
 }
 
-/// The words of a command and of the lines of its output that say what failed, else of its last lines.
+/// The words of a command, and of the lines of its output that say what failed. If no line says this, the last lines
+/// are used.
 fn question(command: &str, output: &str) -> String {
     let start = output.len().saturating_sub(MAX_OUTPUT);
     let start = (start..=output.len()).find(|at| output.is_char_boundary(*at));
@@ -233,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Codex says nothing of the code to a hook: nothing was ever recalled after its commands.
+    /// Codex does not pass the code to a hook, so once nothing was recalled after a failed command of Codex.
     #[test]
     fn the_code_of_codex_is_in_its_records() {
         let folder = tempfile::tempdir().unwrap();

@@ -29,11 +29,11 @@ const MAX_INSTEAD: usize = 150;
 const MAX_NAME: usize = 90;
 /// The most hits that are shown in one text.
 const MOST_HITS: usize = 3;
-/// The hits of which these are taken.
+/// The number of hits from which the shown hits are taken.
 const LOOKED_AT: usize = 20;
 /// The fewest different words of a failure that a passage must have. One or two words are everywhere.
 const FEWEST_WORDS: usize = 3;
-/// The sessions that are named at the start.
+/// The number of sessions that are named at the start.
 const NAMED: usize = 2;
 /// The beginning of each text that is recalled.
 const RECALLS: &str = "treelined recalls this";
@@ -59,7 +59,7 @@ impl Hook {
         PathBuf::from(&self.0.cwd)
     }
 
-    /// Writes the answer to the agent, if there is something to recall. At `ends` the agent waits no longer.
+    /// Writes the answer to the agent, if there is something to recall. The agent waits until `ends`.
     pub async fn answer(&self, history: &History, ends: Instant) -> Result<()> {
         let text = match self.0.event() {
             Some(Event::Start) => at_start(history, &self.0).await?,
@@ -111,7 +111,7 @@ async fn after_failure(
     ends: Instant,
 ) -> Result<Option<String>> {
     let mut own = OwnSessions::list(history, &input.session_id).await?;
-    // The other half is for what follows.
+    // Half of the time is for this search, and the other half is for the steps after it.
     let read = ends.saturating_duration_since(Instant::now()) / 2;
     let mut hits = history.best(words, &input.cwd, read).await?;
     hits.retain(|hit| marked(hit).len() >= FEWEST_WORDS);
@@ -144,8 +144,8 @@ async fn own_hits(
     taken
 }
 
-/// Whether an entry has a text that was recalled: agents write it into their conversations, and it has the words of each failure
-/// that is like the first one.
+/// Whether an entry has a text that was recalled. Agents write recalled texts into their conversations, and such a text
+/// has the words of every similar failure.
 async fn is_echo(history: &History, hit: &SearchHit) -> bool {
     let Ok(open) = history.open(Some(&hit.session_id)).await else {
         return false;

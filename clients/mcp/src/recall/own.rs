@@ -45,9 +45,9 @@ impl OwnSessions {
         rows
     }
 
-    /// Whether a session may be recalled: it is in `here`, and it and all sessions that it comes from are this user's.
-    /// A fork has the text of its parent, but may have no record of the import. A parent that is not listed may belong
-    /// to another person.
+    /// Whether a session may be recalled: it must be in `here`, and the session and all sessions from which it comes
+    /// must belong to this user. A fork has the text of its parent, but may have no record of the import. A parent that
+    /// is not listed may belong to another person.
     pub(super) async fn have(&mut self, history: &History, id: &str) -> bool {
         if !self.here.contains(id) {
             return false;
