@@ -465,8 +465,7 @@ fn damaged_databases_fail_or_give_valid_entries() {
         failed += u32::from(!read_all(&path, folder.path()));
     }
     assert!(failed > 30, "{failed}");
-    // In each case one byte differs: a byte somewhere in a page, or a byte at the beginning of a page, where the
-    // structure of the page is.
+    // In each case one byte differs, somewhere in a page or at its beginning, where the structure of the page is.
     for (number, start) in (0..whole.len()).step_by(3 * 4096).enumerate() {
         for at in [start + number * 37 % 4096, start + number % 12] {
             let mut bytes = whole.clone();
