@@ -348,7 +348,7 @@ fn a_missing_folder_is_named() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// Nothing is run in the folder, so its removal must not prevent reading the conversation as text. It once did.
+/// Nothing is run in the folder. Once, if the folder was removed, the conversation could not be read as text.
 #[test]
 fn a_text_needs_no_folder() {
     let mut d = Daemon::quiet();

@@ -1,8 +1,8 @@
 //! A daemon is killed at any moment of an append. Every acknowledged entry is in the file, every later line can be
 //! read, and an incomplete last line is isolated and reported. session-file.md §3.
 //!
-//! 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, which a failing run
-//! prints.
+//! The test makes 60 kills, or 2,000 in the long run. The random choices follow TREELINED_TEST_SEED, which a failing
+//! run prints.
 
 use std::collections::BTreeSet;
 use std::fs;

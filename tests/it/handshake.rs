@@ -155,7 +155,8 @@ fn notifications_can_be_opted_out_of() {
     d.create();
     d.chain(&["u1", "a1"]);
     d.set_leaf(Some("u1"));
-    // No `entries_appended` is sent, and no `seq` is missing: the harness would fail.
+    // No `entries_appended` is sent, and no `seq` is missing. The harness fails at an unclaimed notification and at a
+    // missing `seq`.
     assert_eq!(d.notification("session_tree")["newLeafId"], "u1");
 }
 
@@ -191,7 +192,7 @@ fn a_client_without_answers_is_not_waited_for() {
     d.chain(&["u1", "a1", "u2"]);
     d.ok("navigate_tree", json!({"targetId": "a1"}));
     assert_eq!(d.notification("session_before_tree")["timeoutMs"], 0);
-    // No `event_resolved` is sent: the harness would fail.
+    // No `event_resolved` is sent. The harness fails at an unclaimed notification.
 }
 
 #[test]

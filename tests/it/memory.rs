@@ -212,8 +212,8 @@ fn edit(path: &Path, from: &str, to: &str) {
     file.write_all_at(to.as_bytes(), at).unwrap();
 }
 
-/// An edit in place can break the body of an entry but not its id. The answer was then once a line that is not JSON, so
-/// the request had no response. Now the file is read again: the entry becomes a diagnostic, and the answer has all
+/// An edit in place can break the body of an entry but not its id. Once the answer was then a line that is not JSON, so
+/// the request had no response. The daemon reads the file again: the entry becomes a diagnostic, and the answer has all
 /// other entries.
 #[test]
 fn a_body_edited_in_place_breaks_no_answer() {

@@ -578,7 +578,7 @@ fn a_daemon_holds_many_sessions_and_announces_each_opening_and_closing() {
     d.ok("close_session", json!({"sessionId": one}));
     assert_eq!(d.notification("session_closed")["sessionId"], one);
     assert_eq!(d.leaf(), Json::Null, "the other is the only one now");
-    // No notification is sent when a client uses another session: the harness would fail.
+    // No notification is sent when a client uses another session. The harness fails at an unclaimed notification.
     d.ok("close_session", json!({"sessionId": two}));
     d.notification("session_closed");
 }

@@ -353,7 +353,7 @@ fn a_merge_asks_and_takes_a_clients_summary() {
             );
         }
     }
-    // No `session_tree` is sent: the harness would fail.
+    // No `session_tree` is sent. The harness fails at an unclaimed notification.
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_database_of_the_team_needs_the_feature_postgres() {
     refused(wrong, &["team.url", "begins with postgres://"]);
 }
 
-/// The name of a section once chose the engine, and called it the log.
+/// The name of a section once chose the engine, and the engine was called the log.
 #[test]
 fn a_team_has_one_engine() {
     let home = Home::new();

@@ -19,7 +19,7 @@ fn table() -> Vec<(String, String)> {
     cells.filter(|(name, word)| name != word).collect()
 }
 
-/// The terminal client wrote `[branch summary]` and `▪` where the others wrote a word.
+/// The terminal client once wrote `[branch summary]` and `▪` where the other clients wrote a word.
 #[test]
 fn every_client_has_the_words_of_the_contract() {
     let table = table();

@@ -202,7 +202,7 @@ fn an_append_below_another_parent_is_no_navigation() {
         ids(&d.ok("get_children", json!({"entryId": null}))["entries"]),
         ["u1", "u3"]
     );
-    // No `session_tree` is sent (the harness would fail), and there is no move to undo.
+    // No `session_tree` is sent, and there is no move to undo. The harness fails at an unclaimed notification.
     let error = d.err("undo_navigation", json!({}));
     assert_eq!(error.kind, "nothingToUndo");
     d.err_kind(

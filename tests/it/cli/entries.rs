@@ -74,7 +74,7 @@ fn every_command_finds_an_entry_by_id_label_and_beginning() {
             ("", 3, "these have a label:"),
         ] {
             if wrong.is_empty() && command.contains(&"--branch") {
-                continue; // It is the branch of the leaf.
+                continue; // This row is the branch of the leaf.
             }
             let output = run(wrong);
             assert_eq!(output.code, Some(code), "{command:?} {wrong}: {output:?}");

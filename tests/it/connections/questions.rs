@@ -131,8 +131,8 @@ fn a_client_that_dies_while_it_is_asked_has_failed() {
     }
 }
 
-/// A guard had closed its input while its own request was running. It was once still asked, and its end counted as a
-/// close of the session, so as no opinion. Its answer cannot arrive, so now the guard has failed.
+/// A guard closed its input while its own request was running. Once the guard was still asked, and its end counted as a
+/// close of the session, which means no opinion. The answer of the guard cannot arrive, so the guard has failed.
 #[test]
 fn a_client_whose_input_has_ended_has_failed() {
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions, edits,
 //! names, moves, forks. After every round both must read the same session.
 //!
-//! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
+//! The seed is printed; `TREELINED_TEST_SEED=n` repeats the run. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
 //! rounds (20).
 
 use super::forks::{assert_same_fork, fork_here, fork_there};

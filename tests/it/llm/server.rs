@@ -86,7 +86,7 @@ pub(super) fn read_request(stream: &mut TcpStream) -> Option<Request> {
     Some(Request { head, body })
 }
 
-/// A stream of events. With its length a client notices if it is cut.
+/// A stream of events. If its length is sent, a client notices that the stream is cut.
 pub(super) fn stream_response(body: &str, with_length: bool) -> Vec<u8> {
     let length = match with_length {
         true => format!("content-length: {}\r\n", body.len()),

@@ -107,7 +107,7 @@ fn a_label_for_a_navigation_to_the_leaf_is_appended_at_the_leaf() {
     let result = d.ok("pop", json!({"entryId": "a3", "label": "x"}));
     assert_eq!(result["labelEntry"]["targetId"], "a3");
     d.notification("entries_appended");
-    // No question and no `session_tree` is sent: the harness would fail.
+    // No question and no `session_tree` is sent. The harness fails at an unclaimed notification.
 }
 
 /// A label was once stored as it was typed, and `get_tree` drew its line breaks.

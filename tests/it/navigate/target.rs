@@ -107,7 +107,7 @@ fn a_navigation_to_the_leaf_changes_nothing() {
             .count(),
         0
     );
-    // No events are sent: the harness would fail.
+    // No events are sent. The harness fails at an unclaimed notification.
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_summary_without_summarizer_and_client_is_refused_at_once() {
     );
     assert_eq!(d.leaf(), "a3");
     assert_eq!(lines(&d).len(), 7);
-    // No `session_before_tree` is sent: the harness would fail.
+    // No `session_before_tree` is sent. The harness fails at an unclaimed notification.
 }
 
 #[test]
