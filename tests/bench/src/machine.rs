@@ -91,7 +91,7 @@ pub fn writes(path: &Path, line: &[u8], count: usize) -> Result<Vec<f64>> {
     appends(path, line, count, false)
 }
 
-/// The same with an fdatasync after each append.
+/// Like [`writes`], with an fdatasync after each append.
 pub fn synced_writes(path: &Path, line: &[u8], count: usize) -> Result<Vec<f64>> {
     appends(path, line, count, true)
 }

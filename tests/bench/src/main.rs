@@ -51,7 +51,7 @@ impl Bench {
         fits.max().unwrap_or(100_000)
     }
 
-    /// Fewer rounds for slow measurements.
+    /// The number of rounds for a session of this size. Slow measurements have fewer rounds.
     pub fn rounds_for(&self, entries: u32) -> usize {
         match entries {
             0..=100_000 => self.rounds,

@@ -33,7 +33,7 @@ impl SharedDaemon {
             .context("start the daemon")?;
         let shared = Self { child, socket };
         let began = Instant::now();
-        // The runtime file has the WebSocket last.
+        // The daemon writes the token of the WebSocket into the runtime file last.
         let is_ready = || {
             let info = std::fs::read_to_string(shared.runtime_file());
             info.is_ok_and(|info| info.contains("\"token\""))

@@ -53,7 +53,7 @@ pub enum Target {
     ThanOhMyPi(f64),
     /// At most this many times the limit of the machine, plus some seconds.
     OfLimit(f64, f64),
-    /// At most this many bytes of resident memory of our process.
+    /// At most this many bytes of resident memory of the daemon.
     Memory(f64),
 }
 
@@ -123,7 +123,7 @@ impl Row {
         self
     }
 
-    /// The peak of our process in bytes.
+    /// The peak memory of the daemon, in bytes.
     pub fn memory(mut self, memory: f64) -> Self {
         self.memory = Some(memory);
         self
@@ -280,7 +280,7 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub values: Vec<f64>,
-    /// The peak of its process in bytes.
+    /// The peak memory of pi's process, in bytes.
     pub memory: Option<f64>,
     pub failure: Option<String>,
     pub is_missing: bool,

@@ -44,7 +44,7 @@ fn params() -> String {
     format!("{{\"message\":{}}}", message())
 }
 
-/// A line that has about the size of such a message's line in the file.
+/// A line with about the size that the line of such a message has in the file.
 fn line() -> Vec<u8> {
     let line = format!(
         "{{\"type\":\"message\",\"id\":\"01234567\",\"parentId\":\"01234567\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{}}}\n",

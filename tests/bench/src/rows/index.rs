@@ -1,5 +1,5 @@
-//! Searches through many gigabytes of prose with the index. Measured with `--index-gigabytes N`, since the sessions take
-//! as much disk.
+//! Searches through many gigabytes of prose with the index. Measured with `--index-gigabytes N`, since the sessions
+//! take as much space on the disk.
 
 use super::search;
 use crate::Bench;

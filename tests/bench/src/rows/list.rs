@@ -43,7 +43,7 @@ struct ListTimes {
     stat: Vec<f64>,
     pi: Outcome,
     oh_my_pi: Outcome,
-    /// Peak bytes.
+    /// The peak memory in bytes.
     memory: f64,
 }
 
