@@ -1,5 +1,5 @@
 //! The shapes of the lines of a session file: header, entries, leaf record (session-file.md §1, §4; protocol.md §9).
-//! They are used only for the schema: entries themselves are sent as raw bytes.
+//! The shapes are used only for the schema: entries themselves are sent as raw bytes.
 //!
 //! Unknown types and members are allowed everywhere, and are kept.
 
@@ -432,7 +432,8 @@ impl JsonSchema for NewEntry {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        // Whatever this generator is for, the definitions are made first as for entries that the daemon delivers.
+        // This generator may be for params or for results. The definitions are always made first in the form of the
+        // entries that the daemon delivers.
         let mut delivered = SchemaSettings::draft2020_12()
             .for_serialize()
             .into_generator();

@@ -1,9 +1,9 @@
 //! Every type of the protocol (protocol.md), one file for each group of methods. The schema is derived from these
 //! types, so their comments are the descriptions that clients read.
 //!
-//! This crate has names, shapes and the decoding of params, and decides nothing about sessions; `rpc` connects
-//! both. If a param is a choice for a pure module, such as the filter of a tree, its type is defined in that
-//! module.
+//! This crate has names, shapes and the decoding of params, and decides nothing about sessions. `rpc` connects the
+//! shapes with the sessions. If a param is a choice for a pure module, such as the filter of a tree, its type is
+//! defined in that module.
 //!
 //! For example, the method `get_leaf` has the types `GetLeafParams` and `GetLeafResult`. In params, unknown
 //! members are refused, and null means absent unless a field says otherwise. JSON that is only passed on stays raw

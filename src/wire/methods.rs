@@ -5,8 +5,8 @@
 //! result in this crate, each with an example, write its handler in `rpc::methods` in the form for its
 //! scope (`rpc::handler`), and add a row to the table.
 //!
-//! The tables are macros that pass their rows to another macro. `rpc` and `schema` each need a different
-//! part of a row, and this module cannot import either of them.
+//! The tables are macros that pass their rows to another macro. `rpc` and `schema` each need a different part of a row,
+//! and this module can import neither `rpc` nor `schema`.
 
 use super::notification;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use treelined_core::error::Kind;
 pub enum Scope {
     /// Runs at once, and waits for no other request.
     Immediate,
-    /// Runs in order with the requests to the session that it names. It changes which sessions are open, or
+    /// Runs in order with the requests to the session that it names. The method changes which sessions are open, or
     /// reads or changes the session directory.
     Registry,
     /// Runs in order with the other requests to its session.
@@ -74,13 +74,13 @@ impl Scope {
 pub enum Right {
     /// The method concerns the connection alone.
     Own,
-    /// It reads sessions.
+    /// The method reads sessions.
     Read,
-    /// It reads sessions in a form in which a secret may be in pieces.
+    /// The method reads sessions in a form in which a secret may be in pieces.
     Raw,
-    /// It adds to sessions, or creates one.
+    /// The method adds to sessions, or creates a session.
     Append,
-    /// It does anything else. A row without a right has this one.
+    /// The method does anything else. A row without a right has this right.
     All,
 }
 
@@ -114,7 +114,8 @@ impl Right {
     }
 }
 
-/// The right that a row declares; without one, only connections that may do everything may call the method.
+/// The right that a row declares. If a row declares no right, only connections that may do everything may call the
+/// method.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! right {
@@ -779,7 +780,7 @@ macro_rules! find_right {
             run: $run:path,
         })+
     })+) => {
-        /// The right that the method of this name needs; [`Right::All`] for an unknown one.
+        /// The right that the method of this name needs; [`Right::All`] for an unknown method.
         pub fn right_of(name: &str) -> Right {
             match name {
                 $($($name => right!($($right)?),)+)+

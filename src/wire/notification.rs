@@ -1,7 +1,7 @@
 //! The notifications of the daemon (protocol.md §5, §7).
 //!
-//! `seq` counts the notifications about a session to one connection. Notifications that are not about a session have
-//! no `seq`; neither have `summary_delta` and `progress`.
+//! `seq` counts the notifications about a session to one connection. Notifications that are not about a session have no
+//! `seq`. `summary_delta` and `progress` have no `seq` either.
 
 pub use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;

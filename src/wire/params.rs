@@ -1,5 +1,5 @@
-//! Decodes the raw `params` of a request into its struct. This module decides which spellings of "nothing" are
-//! allowed, and which member an error names (protocol.md §1, §8). It knows no single method.
+//! Decodes the raw `params` of a request into its struct. This module decides which spellings of "nothing" are allowed,
+//! and which member an error names (protocol.md §1, §8). The module does not know single methods.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -191,8 +191,8 @@ where
     lenient_object(deserializer).map(Some)
 }
 
-/// Decodes an optional object that has required members. The decoder of serde accepts an array for an object; this one
-/// does not.
+/// Decodes an optional object that has required members. The decoder of serde accepts an array for an object; this
+/// decoder does not.
 pub(super) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -206,8 +206,7 @@ pub(super) fn declared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<boo
     lenient_object(deserializer).map(|AnyObject {}| true)
 }
 
-/// Decodes a list of names. It may also be an object with these names as members; members that are null or false are
-/// left out.
+/// Decodes a list of names, or an object that has these names as members. Members that are null or false are left out.
 pub(super) fn names<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -237,7 +236,7 @@ pub(super) fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw, 
     Ok(raw)
 }
 
-/// Decodes like [`object`] a member that may be left out or null.
+/// Like [`object`], but the member may be left out or null.
 pub(super) fn object_option<'de, D>(deserializer: D) -> Result<Option<Raw>, D::Error>
 where
     D: Deserializer<'de>,
@@ -254,7 +253,7 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(Option::<Count>::deserialize(deserializer)?.map(|Count(value)| value))
 }
 
-/// Decodes like [`count`] a member that is required.
+/// Like [`count`], but the member is required.
 pub(super) fn required_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Count::deserialize(deserializer).map(|Count(value)| value)
 }

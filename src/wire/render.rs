@@ -1,6 +1,6 @@
 //! Entries as blocks that a client shows: `render_entries` (protocol.md §15).
 //!
-//! The daemon writes the JSON of blocks itself (in `treelined-pages`); these types describe it.
+//! The daemon writes the JSON of blocks itself (in `treelined-pages`). The types of this module describe that JSON.
 
 use super::compare::TouchedFiles;
 use super::entry::{Tag, tag};

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use treelined_core::error::{Error, Kind};
 use treelined_core::id::{EntryId, ExpectedLeaf};
 
-/// Decodes, or panics with the refusal.
+/// Decodes the params, and panics with the error if the params are refused.
 #[track_caller]
 fn accepted<T: DeserializeOwned>(params: &str) -> T {
     match decode(Some(params)) {
@@ -13,7 +13,7 @@ fn accepted<T: DeserializeOwned>(params: &str) -> T {
     }
 }
 
-/// The refusal names `field`, and it is an invalidParams.
+/// Returns the error of refused params, which must be an `invalidParams` that names `field`.
 #[track_caller]
 fn refused<T: DeserializeOwned + Debug>(params: &str, field: &str) -> Error {
     let error = decode::<T>(Some(params)).expect_err(params);
@@ -399,7 +399,7 @@ fn enums_have_the_documented_spelling() {
     }
 }
 
-/// `Serialize` is not dyn-compatible; this is.
+/// `Serialize` is not dyn-compatible; the trait of this module is.
 mod erased {
     pub(super) trait Spelled {
         fn spelled(&self) -> String;

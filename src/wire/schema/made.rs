@@ -1,5 +1,5 @@
-//! Makes the documents of `schema/` from the types of the protocol and the table of methods. This is a part of the tests
-//! only: the program has the documents themselves.
+//! Makes the documents of `schema/` from the types of the protocol and the table of methods. The module is a part of
+//! the tests only, since the program has the finished documents.
 
 use super::PROTOCOL_VERSION;
 use super::generators::Generators;

@@ -12,7 +12,7 @@ pub(super) struct Method {
     /// The name of its [`Group`].
     pub(super) group: &'static str,
     pub(super) summary: &'static str,
-    /// The section of protocol.md that describes it.
+    /// The section of protocol.md that describes the method.
     pub(super) section: &'static str,
     pub(super) scope: Scope,
     pub(super) right: Right,
@@ -20,7 +20,7 @@ pub(super) struct Method {
     pub(super) params: Schema,
     /// A reference to the definition of its result.
     pub(super) result: Schema,
-    /// The failures that it can answer in addition to [`ANY`].
+    /// The failures that the method can answer in addition to [`ANY`].
     pub(super) errors: Vec<Kind>,
     /// Whether clients usually send it without an id.
     pub(super) notification: bool,
@@ -36,7 +36,7 @@ pub(super) struct Group {
 pub(super) struct Notification {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
-    /// The section of protocol.md that describes it.
+    /// The section of protocol.md that describes the notification.
     pub(super) section: &'static str,
     /// A reference to the definition of its params.
     pub(super) params: Schema,

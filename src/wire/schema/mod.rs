@@ -1,6 +1,6 @@
-//! The documents that describe the protocol and the file format. A test makes them from the `wire` types and the table
-//! of methods, and compares them with the files of `schema/`, or writes those (`cargo xtask generate`). The program has
-//! the files, compressed.
+//! The documents that describe the protocol and the file format. A test makes the documents from the `wire` types and
+//! the table of methods. The test compares the documents with the files of `schema/`, or writes these files (`cargo
+//! xtask generate`). The program has the files, compressed.
 
 #[cfg(test)]
 mod generators;

@@ -1,6 +1,6 @@
 //! `schema/reference.md`: every method, notification, type and error, for people who write a client.
 //!
-//! It is made from the same definitions as the JSON Schema. The description of an optional param ends with a
+//! The reference is made from the same definitions as the JSON Schema. The description of an optional param ends with a
 //! sentence `Default: …`, which becomes a column of its own in the tables.
 
 use super::methods::{GROUPS, Method, Notification};

@@ -65,7 +65,7 @@ fn the_program_has_the_documents() {
     assert_eq!(openrpc, document("openrpc.json"));
 }
 
-// A client that was generated from these types asks for this very hash (protocol.md §2).
+// A client that was generated from these types asks for this hash (protocol.md §2).
 #[test]
 fn the_reported_hash_is_that_of_the_document() {
     assert_eq!(SCHEMA_HASH, made::hash());
@@ -123,7 +123,7 @@ fn definitions_are_in_terms_of_the_protocol() {
     }
 }
 
-/// There is one exception: a member of params may be null where results leave it out.
+/// There is one exception: a member of params may be null where results leave the member out.
 #[test]
 fn both_directions_agree_on_shared_definitions() {
     let mut generators = Generators::default();
@@ -281,8 +281,8 @@ fn the_openrpc_document_is_by_name() {
     }
 }
 
-/// Type generators make only the types that the root names. Once it named none; now it names every definition, and the
-/// document has an `$id`.
+/// Type generators make only the types that the root names. The root once named no types. The root must name every
+/// definition, and the document must have an `$id`.
 #[test]
 fn the_root_names_every_definition() {
     let wire = document("treelined.v1.json");
