@@ -73,7 +73,8 @@ mutation_params! {
         #[serde(deserialize_with = "non_empty")]
         #[schemars(with = "Vec<NewEntry>", length(min = 1))]
         entries: Vec<Raw>,
-        /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+        /// The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default:
+        /// the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
         #[schemars(with = "Option<String>")]
         parent_id: GivenPosition,

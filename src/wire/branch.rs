@@ -30,7 +30,7 @@ pub struct NameBranchResult {
     /// The name as stored. Absent if it has none now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The call that takes this back. Absent if the branch had this name.
+    /// The call that takes the change back. Absent if the branch had this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -38,13 +38,13 @@ pub struct NameBranchResult {
 }
 
 mutation_params! {
-    /// The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with
-    /// `session_before_tree`, as for `navigate_tree`.
+    /// The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon
+    /// asks with `session_before_tree`, as for `navigate_tree`.
     #[schemars(example = super::examples::example(r#"{"entryId": "a2"}"#))]
     ArchiveBranchParams {
         /// The id of an entry of the branch, as its tip.
         entry_id: String,
-        /// The first entries of branches within it that stay archived when it comes back. Default: none.
+        /// The first entries of inner branches that stay archived when the branch comes back. Default: none.
         within: Option<Vec<String>>,
         /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
         navigation_id: Option<String>,
@@ -75,7 +75,7 @@ pub struct ArchiveBranchResult {
     /// `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The id of the first entry of the branch.
@@ -84,7 +84,7 @@ pub struct ArchiveBranchResult {
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The call that takes this back. Absent if nothing was written.
+    /// The call that takes the change back. Absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -105,10 +105,10 @@ mutation_params! {
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::examples::example(r#"{"entryIds": [], "durability": "none"}"#))]
 pub struct UnarchiveBranchResult {
-    /// The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch,
-    /// several if an archived branch was in another one.
+    /// The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no
+    /// archived branch, several if an archived branch was in another one.
     pub entry_ids: Vec<String>,
-    /// The call that takes this back. Absent if nothing was written.
+    /// The call that takes the change back. Absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -181,7 +181,7 @@ pub struct InverseArguments {
     /// The former name. Present with `name_branch` if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+    /// The inner branches that were archived by themselves. Present with `archive_branch` if there were some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
 }

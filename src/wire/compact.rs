@@ -75,8 +75,8 @@ pub struct PrepareCompactionResult {
 }
 
 mutation_params! {
-    /// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and
-    /// appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with
+    /// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a
+    /// compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with
     /// `leafMoved`.
     #[schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#))]
     CompactParams {
@@ -121,7 +121,7 @@ pub struct CompactResult {
     /// `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The new entry. Absent if `cancelled`.
@@ -150,7 +150,7 @@ pub struct CompactionPreparation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Entry>>")]
     pub turn_prefix: Option<Vec<Raw>>,
-    /// The ids of that part. Present instead of `turnPrefix` if the entries are too large.
+    /// The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix_ids: Option<Vec<String>>,
     /// True if ids replace entries.

@@ -94,14 +94,14 @@ pub struct ContinueSessionResult {
     pub text: Option<String>,
     /// The number of messages that are handed over.
     pub messages: u64,
-    /// Their tokens, estimated.
+    /// The estimated number of tokens of these messages.
     pub tokens: u64,
     /// The parts of the conversation that the new session does not have.
     pub losses: Vec<HandoffLoss>,
     /// The programs of `steps` that are not on the daemon's `PATH`. Absent if all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// The version of the agent that was tested.
+    /// The version of the agent with which continuations were tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested: Option<String>,
     /// The failures that the record of the continuation survives.
@@ -136,7 +136,7 @@ pub struct HandoffLoss {
 pub enum HandoffLossKind {
     /// Thoughts that are left out.
     Thoughts,
-    /// Calls without a result, which get one.
+    /// Calls without a result, which get a result.
     ClosedCalls,
     /// Results without a call, which are left out.
     OrphanResults,
@@ -150,7 +150,7 @@ pub enum HandoffLossKind {
     SystemMessages,
     /// Messages that an agent wrote for itself, which are left out.
     Scaffolding,
-    /// A beginning that is not a message of the user, which gets one.
+    /// A beginning that is not a message of the user: such a message is put before it.
     Beginning,
     /// Characters that are not Unicode.
     Characters,

@@ -291,10 +291,10 @@ pub struct LeafImport {
     pub report: serde_json::Map<String, serde_json::Value>,
     /// The id of the entry at which the tool went on; null at the empty position.
     pub source_leaf: Option<String>,
-    /// The tool's ids of the sessions that are in this one.
+    /// The tool's ids of the sessions that are in this session.
     pub natives: Vec<String>,
-    /// The nodes that were entries already, by the ids that they would have: the id of the entry, null before the first
-    /// one. Only those that no earlier import has named. Absent without any.
+    /// The nodes that were entries already: for the id that a node would have, the id of its entry, or null for the
+    /// position before the first entry. Only nodes that no earlier import has named. Absent without any.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<std::collections::BTreeMap<String, Option<String>>>,
 }
@@ -322,7 +322,7 @@ pub struct LeafContinuation {
     /// The id of the first entry whose message was handed over, if earlier ones were left out.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The text that stands for those.
+    /// The text that stands for the earlier messages.
     #[schemars(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// `text`, if thoughts were put into the text.
@@ -334,7 +334,7 @@ pub struct LeafContinuation {
     pub sha256: String,
 }
 
-/// The end of a deleted session in the team's stream, or that of the deletion. It is not an
+/// The record that ends a deleted session in the team's stream, or the record that ends its deletion. It is not an
 /// entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
@@ -348,7 +348,7 @@ pub struct DeletionRecord {
     pub parent_id: Option<String>,
     /// When the session was deleted or restored, in ISO 8601 with milliseconds, UTC.
     pub timestamp: String,
-    /// The session that it is about.
+    /// The session that the record is about.
     pub data: DeletionOf,
 }
 

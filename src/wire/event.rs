@@ -278,7 +278,7 @@ impl Serialize for IdList {
 pub struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
-    /// The session that has the target and the entries, if it is another one. Present for such a merge.
+    /// The session that has the target and the entries. Present for a merge from another session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_session_id: Option<String>,
     /// The id of the leaf; null at the empty position.
@@ -401,7 +401,7 @@ pub enum CancelReason {
     CancelledByClient,
     /// A client did not answer in time, and `onNoAnswer` is `cancel`.
     NoAnswer,
-    /// A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+    /// A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
     HookFailed,
 }
 
@@ -409,7 +409,7 @@ pub enum CancelReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventOutcome {
-    /// A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
+    /// A client or a hook answered `cancel`, or failed and has not declared that operations proceed then.
     Cancelled,
     /// A client or a hook gave the summary.
     Summary,

@@ -13,8 +13,8 @@ session_params! {
         /// The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`.
         /// `branch` is refused for `dpo`, and every other one for `trace`.
         scope: Option<ExportScope>,
-        /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a
-        /// branch.
+        /// The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf,
+        /// for a branch.
         entry_id: Option<String>,
         /// The absolute path of the file to write. Default: the result has `content`.
         path: Option<String>,
@@ -22,7 +22,8 @@ session_params! {
         overwrite: Option<bool>,
         /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
         redact: Option<bool>,
-        /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+        /// Hashes of secrets that the client knows by their value, as those of its environment variables. Default:
+        /// none.
         values: Option<SecretValues>,
         /// Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
         review: Option<bool>,
@@ -146,7 +147,7 @@ pub struct ExportSessionResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedSecret {
-    /// Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+    /// The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session.
     pub id: String,
     /// The kind of the secret; `unknown` for text that only looks like one.
     pub kind: String,
@@ -156,7 +157,7 @@ pub struct ReviewedSecret {
     pub shown: String,
     /// Its characters.
     pub length: u64,
-    /// How often it is there.
+    /// How often the secret is there.
     pub count: u64,
     /// The entries that have it, at most 20.
     pub entry_ids: Vec<String>,

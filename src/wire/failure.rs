@@ -67,8 +67,8 @@ pub struct LeafMovedDetails {
     pub expected_leaf_id: Option<String>,
     /// The actual leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The newest entries between the two, and those that other processes appended below the leaf: at most
-    /// 100, and none if they exceed 256 KiB.
+    /// The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100,
+    /// and none if they exceed 256 KiB.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
 }
@@ -117,9 +117,9 @@ pub struct CommandDetails {
 pub struct CommandFailedDetails {
     /// The name of the command.
     pub name: String,
-    /// Why it failed.
+    /// Why the command failed.
     pub reason: CommandFailure,
-    /// The error of the client that offers it. Present with the reason `error`.
+    /// The error of the client that offers the command. Present with the reason `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -128,11 +128,11 @@ pub struct CommandFailedDetails {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CommandFailure {
-    /// The client that offers it answered with an error.
+    /// The client that offers the command answered with an error.
     Error,
-    /// It took too long.
+    /// The command took too long.
     Timeout,
-    /// The connection that offers it has ended.
+    /// The connection that offers the command has ended.
     OwnerGone,
 }
 

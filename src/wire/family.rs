@@ -47,12 +47,12 @@ pub struct FamilyRow {
     /// The row as in `list_sessions`.
     #[serde(flatten)]
     pub row: SessionRow,
-    /// The number of sessions above it.
+    /// The number of sessions above this session.
     pub depth: u64,
-    /// The session from which it comes. Absent for the first session.
+    /// The session from which this session comes. Absent for the first session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comes_from: Option<ComesFrom>,
-    /// True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+    /// True: headers name a cycle, and the cycle is cut above this session, its newest one. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<bool>,
 }
@@ -61,14 +61,15 @@ pub struct FamilyRow {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComesFrom {
-    /// The id of that session.
+    /// The id of the session.
     pub session_id: String,
-    /// How it comes from it.
+    /// How the other session comes from this session.
     pub kind: Kinship,
-    /// The entry of that session at which it hangs. Absent if unknown. Untrusted.
+    /// The entry of this session at which the other session hangs. Absent if unknown. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+    /// The call that spawned the other session. Absent if unknown, and if the other session is not a subagent's.
+    /// Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
 }
@@ -77,11 +78,11 @@ pub struct ComesFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kinship {
-    /// It is a copy of a part of it.
+    /// The session is a copy of a part of the other one.
     Fork,
-    /// It is the session of a subagent.
+    /// The session is that of a subagent.
     Subagent,
-    /// An agent goes on with it in this session.
+    /// An agent goes on with the other session in this session.
     Continuation,
 }
 
@@ -91,6 +92,6 @@ pub enum Kinship {
 pub struct SessionOfEntry {
     /// The id of the session.
     pub session_id: String,
-    /// How it comes from the entry.
+    /// How the session comes from the entry.
     pub kind: Kinship,
 }

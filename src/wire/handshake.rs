@@ -25,7 +25,8 @@ pub struct InitializeParams {
     /// The name and version of the client. Default: none.
     #[serde(default, deserialize_with = "optional_object")]
     pub client_info: Option<ClientInfo>,
-    /// The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
+    /// The id of a process. When the process dies, the connection ends, and so does a daemon without other connections.
+    /// Default: none.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub process_id: Option<u64>,

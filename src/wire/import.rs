@@ -16,7 +16,7 @@ pub struct ImportSessionsParams {
     pub paths: Option<Vec<String>>,
     /// Only conversations of this working directory. Default: all.
     pub cwd: Option<String>,
-    /// Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    /// Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
     pub since: Option<String>,
     /// Whether to write nothing and only report. Default: false.
     pub dry_run: Option<bool>,
@@ -102,7 +102,7 @@ pub struct ImportPlace {
     pub tool: String,
     /// The absolute path of the folder or database.
     pub path: String,
-    /// Whether it is there.
+    /// Whether the folder or database exists.
     pub exists: bool,
     /// The environment variables that say where it is.
     pub variables: Vec<String>,
@@ -146,7 +146,7 @@ pub struct ImportedSession {
     /// The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
-    /// The number of subagents that it spawned.
+    /// The number of subagents that the session spawned.
     pub subagents: u64,
     /// `heuristic` if forks were recognized by their content alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub struct ImportedSession {
     /// Whether the session would be a branch of another session, had an earlier import not written the two apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub family_split: bool,
-    /// `trashed` if it was deleted and is not imported again.
+    /// `trashed` if the session was deleted and is not imported again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.

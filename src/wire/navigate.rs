@@ -72,9 +72,9 @@ pub struct BranchResult {
 }
 
 mutation_params! {
-    /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if
-    /// one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the
-    /// leaf, it fails with `leafMoved`.
+    /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is
+    /// wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the
+    /// navigation fails with `leafMoved`.
     #[schemars(example = super::examples::example(r#"{
       "targetId": "a1", "summarize": true, "label": "not the cache", "navigationId": "n1"
     }"#))]
@@ -153,7 +153,7 @@ pub struct Navigation {
     /// `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The text of the target, a user message or custom_message, for an editor.
@@ -192,7 +192,7 @@ pub enum NavigationReason {
     CancelledByClient,
     /// A client did not answer in time, and `onNoAnswer` is `cancel`.
     NoAnswer,
-    /// A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+    /// A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
     HookFailed,
     /// `abort_navigation`, a cancelled request, or the end of the connection aborted it.
     Aborted,
@@ -381,8 +381,8 @@ mutation_params! {
     /// ancestor.
     #[schemars(example = super::examples::example(r#"{"tipId": "a2"}"#))]
     MergeBranchParams {
-        /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is
-        /// required.
+        /// The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the
+        /// session of `fromSessionId` opens.
         tip_id: Option<String>,
         /// The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A
         /// summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.

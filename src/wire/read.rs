@@ -34,8 +34,8 @@ pub struct GetLeafResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub entry: Option<Raw>,
-    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write;
-    /// `logRewound`, if the team's stream has lost lines of it.
+    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background
+    /// write; `logRewound`, if the team's stream has lost lines of the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -46,8 +46,8 @@ session_params! {
     GetEntriesParams {
         /// The id of an entry; the page begins after it. Default: the first entry.
         since: Option<String>,
-        /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number
-        /// there. Default: the order is not compared.
+        /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another
+        /// number of entries up to there. Default: the order is not compared.
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         known: Option<u64>,

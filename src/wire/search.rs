@@ -35,7 +35,7 @@ pub struct SearchParams {
     /// Only entries of this type or custom type. Default: all entries.
     #[serde(rename = "type")]
     pub entry_type: Option<String>,
-    /// Words and phrases, of which the own fields of an entry have none. Default: none.
+    /// Words and phrases. Entries whose own fields have one of them are left out. Default: none.
     pub without: Option<String>,
     /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
     pub directory: Option<String>,
@@ -137,7 +137,8 @@ pub struct NearWords {
     /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of
     /// known words with a blank between them if the word consists of these.
     pub near: Vec<String>,
-    /// The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+    /// The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near`
+    /// begins with the same letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
 }
@@ -178,7 +179,7 @@ pub struct HitBranch {
     /// The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_at: Option<String>,
-    /// Why it was left, if it is known. Only in the mode `ask`, and off the path.
+    /// Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<LeftReason>,
     /// The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and
@@ -191,11 +192,11 @@ pub struct HitBranch {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftReason {
-    /// Where it stands.
+    /// Where the reason stands.
     pub kind: LeftReasonKind,
     /// The id of the note, of the label entry, or of the summary.
     pub entry_id: String,
-    /// Its text on one line, at most 200 characters.
+    /// The text of the reason on one line, at most 200 characters.
     pub text: String,
 }
 

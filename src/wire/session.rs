@@ -449,12 +449,12 @@ pub struct SessionRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub native_ids: Vec<String>,
-    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent
-    /// without any.
+    /// The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the
+    /// conversation, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub same_conversation: Vec<String>,
-    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder
-    /// writes down in it; of both the last ones, at most 64. Absent without any.
+    /// The sessions of agents that go on from places of this session: those to which a path was handed over, then those
+    /// that a recorder writes down in this session. Of all of them the last 64. Absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agent_sessions: Vec<AgentSession>,
     /// The session that this one comes from, as the header says. Untrusted text.

@@ -27,7 +27,7 @@ session_params! {
 pub struct TagSessionResult {
     /// All tags of the session after the call, in alphabetical order.
     pub tags: Vec<String>,
-    /// The call that takes this back. Absent if nothing changed.
+    /// The call that takes the change back. Absent if nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<TagInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of
@@ -87,7 +87,7 @@ pub struct MarkSessionResult {
     pub pinned: bool,
     /// Whether the session is archived.
     pub archived: bool,
-    /// The call that takes this back. Absent if nothing changed.
+    /// The call that takes the change back. Absent if nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<MarkInverse>,
 }
@@ -126,7 +126,7 @@ pub struct MarkChange {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GitPlace {
-    /// The name of the branch. Absent on none.
+    /// The name of the branch. Absent if no branch is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The id of the commit. Absent if unknown.

@@ -42,9 +42,10 @@ session_params! {
         expand: Option<Vec<String>>,
         /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
         each: Option<Vec<String>>,
-        /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+        /// Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
         archived: Option<bool>,
-        /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+        /// Whether rows name the sessions that come from their entries. The names are read from the list of sessions.
+        /// Default: false.
         sessions: Option<bool>,
         /// The characters of each row's `prefix`. Default: rows have no `prefix`.
         render: Option<TreeRender>,
@@ -279,7 +280,7 @@ pub struct TreeNode<'a> {
 pub struct BornSession {
     /// The id of the session. Untrusted.
     pub session_id: String,
-    /// How it comes from the entry.
+    /// How the session comes from the entry.
     pub kind: Kinship,
 }
 
@@ -287,7 +288,8 @@ pub struct BornSession {
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldedBranches {
-    /// The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+    /// The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row
+    /// for each.
     pub branches: u64,
     /// The number of visible entries in them.
     pub entries: u64,
@@ -297,10 +299,10 @@ pub struct FoldedBranches {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedBy {
-    /// Those of `expand` that keep the branch open.
+    /// The ids of `expand` that keep the branch open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expand: Vec<String>,
-    /// Those of `each` that give the branch a row of its own.
+    /// The ids of `each` that give the branch a row of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<String>,
 }

@@ -8,8 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 session_params! {
-    /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail
-    /// with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
+    /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with
+    /// `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are
+    /// refused.
     #[schemars(example = super::examples::example(r#"{"entryId": "b1"}"#))]
     BeginTurnParams {
         /// An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
@@ -56,8 +57,8 @@ mutation_params! {
         /// Any JSON; its bytes are stored unchanged. Default: none.
         #[schemars(with = "Option<Value>")]
         details: Option<Raw>,
-        /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the
-        /// conversation of the leaf.
+        /// The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn.
+        /// Default: none, the conversation of the leaf.
         turn_id: Option<String>,
         /// Whether to ask for a turn if none is running. A queued message never does. Default: false.
         trigger_turn: Option<bool>,

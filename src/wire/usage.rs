@@ -94,7 +94,7 @@ pub struct UsageRow {
 pub struct UsageSums {
     /// The number of answers, and of summaries that a model has written.
     pub answers: u64,
-    /// Those of them for which no tokens are recorded.
+    /// The number of these answers for which no tokens are recorded.
     pub answers_without_tokens: u64,
     /// The tokens used.
     pub tokens: Tokens,
@@ -108,9 +108,10 @@ pub struct UsageSums {
 pub struct Costs {
     /// The cost that tools have recorded; null if they have recorded nothing.
     pub recorded: Option<f64>,
-    /// The cost of answers without a recorded one, by the prices of their models; null if there are none such.
+    /// The cost of the answers without a recorded cost, by the prices of their models; null if there are no such
+    /// answers.
     pub estimated: Option<f64>,
-    /// The number of answers with tokens whose cost is unknown: it is missing in the other two.
+    /// The number of answers with tokens whose cost is unknown. This cost is missing in the other two numbers.
     pub unknown_answers: u64,
 }
 
