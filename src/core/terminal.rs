@@ -9,8 +9,8 @@ use std::fmt::Write;
 pub use treelined_redact::unseen::is_control;
 pub use treelined_redact::unseen::is_unseen;
 
-/// `text` as one line, in which each control character is replaced by a visible character without effect: C0 and
-/// DEL by their pictures (`␛`), the others by U+FFFD. What remains of an escape sequence is plain text.
+/// `text` as one line, in which each control character is replaced by a visible character without effect: C0 and DEL by
+/// their pictures (`␛`), the others by U+FFFD. The rest of an escape sequence is plain text.
 pub fn line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);

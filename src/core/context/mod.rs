@@ -454,7 +454,7 @@ impl MessageCollector {
 }
 
 /// Whether an entry of this kind can be a message at this position of the path. Of several compactions, only the latest
-/// one can be a message; the caller handles that one.
+/// compaction can be a message; the caller handles this compaction.
 fn contributes(step: &PathStep) -> bool {
     matches!(
         step.kind,

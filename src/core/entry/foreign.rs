@@ -3,7 +3,7 @@
 
 use crate::json;
 
-/// The tool that writes such lines.
+/// The tool that writes lines of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     ClaudeCode,

@@ -47,8 +47,8 @@ pub struct SummaryRequest {
     pub replace_instructions: bool,
     /// Texts that clients added for the summarizer.
     pub context: Vec<String>,
-    /// All entries in file order, one JSON object each, with context edits applied. The edits themselves,
-    /// and the entries that they leave out, are not in the list. It is not cut to the budget.
+    /// All entries in file order, one JSON object each, with context edits applied. The edits themselves, and the
+    /// entries that they leave out, are not in the list. The list is not cut to the budget.
     pub entries: Vec<Vec<u8>>,
     /// The number of entries, from the first on, that the compaction with `previous_summary` kept; `None`
     /// without a compaction.

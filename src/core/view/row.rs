@@ -77,7 +77,7 @@ pub struct RowParts<'a> {
     pub call: Option<&'a ToolCall<'a>>,
     /// The excerpt that matches the query.
     pub found: Option<&'a Excerpt>,
-    /// The working directory of the session. Paths inside it are shown relative to it.
+    /// The working directory of the session. Paths inside this directory are shown relative to it.
     pub cwd: &'a str,
 }
 

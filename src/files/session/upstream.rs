@@ -25,7 +25,7 @@ const QUEUE_PATIENCE: Duration = Duration::from_millis(30);
 /// The state of file and stream before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Both are equal as far as this process knows, or there is no stream.
+    /// The file and the stream are equal as far as this process knows, or there is no stream.
     Equal,
     /// The stream cannot be reached, so the lines wait in the file.
     Queued,

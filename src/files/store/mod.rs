@@ -59,7 +59,7 @@ pub struct Store {
     keeping: Arc<CacheWrites>,
     /// Folders from which this process has removed abandoned files.
     tidied: Mutex<HashSet<PathBuf>>,
-    /// The session id in the header of each file. They are read again if they are lost.
+    /// The session id in the header of each file. A lost id is read again.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
     /// The number of session files at the last reading of the directory.
     count: AtomicUsize,

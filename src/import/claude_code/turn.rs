@@ -14,7 +14,7 @@ pub(super) struct Turn {
     /// Whether it is a summary without a boundary.
     pub(super) is_summary: bool,
     pub(super) is_open: bool,
-    /// Whether the tool says that the message has ended. It is still open then.
+    /// Whether the tool says that the message has ended. The message is still open: more records of it may follow.
     pub(super) has_end_mark: bool,
     pub(super) is_idle: bool,
 }

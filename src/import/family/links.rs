@@ -1,4 +1,5 @@
-//! Finds the parent of each node. It may be in another member. Every node has one parent, and there are no cycles.
+//! Finds the parent of each node. The parent may be in another member. Every node has one parent, and there are no
+//! cycles.
 
 use super::forest::{MemberNumber, Rules};
 use super::identity::{NodeNumber, Nodes, node_of};

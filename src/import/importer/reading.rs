@@ -53,7 +53,7 @@ pub(super) struct ReadSource {
     /// The time at which the tool's marks in the source count, in Unix milliseconds. Once they count, it equals
     /// `complete_at`.
     pub(super) marks_count_at: Millis,
-    /// Whether the source exceeds the limits. It was read because they were lifted for it.
+    /// Whether the source exceeds the limits. A source beyond the limits is read only if the limits do not apply to it.
     pub(super) is_beyond: bool,
 }
 

@@ -140,7 +140,7 @@ impl Question {
         self.words.len()
     }
 
-    /// Whether there is no word. A parsed question has at least one.
+    /// Whether there is no word. A parsed question has at least one word.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }

@@ -440,7 +440,7 @@ fn a_second_record_with_an_id_and_another_body_is_kept() {
     let member = main(&source);
     assert_eq!(shape(&member), chain[..4]);
     assert_eq!(member.leaf, Some(2));
-    // These are an answer with the id of a message of the user, and a command without a body.
+    // The new records are an answer with the id of a message of the user, and a command without a body.
     let source =
         source + &said("u1", "u2", 5, "M3") + &record("progress", "u1", "u2", 6, r#""data":1"#);
     let member = main(&source);
