@@ -340,8 +340,8 @@ mod tests {
         Item::Message(json!({ "role": "assistant", "content": blocks }))
     }
 
-    /// When Codex replays a session that was handed over to it, the calls are missing. Once the next run took this
-    /// for another history, and recorded all of it again.
+    /// When Codex replays a session that was handed over to it, the calls are missing. Once the next run took the
+    /// replay for another history, and recorded all of it again.
     #[test]
     fn a_history_without_calls_is_found_beside_them() {
         let path = [

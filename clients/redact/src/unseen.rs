@@ -1,5 +1,5 @@
-//! Characters that people do not see. This is the only table of them (protocol.md §1.5). Every program that shows or
-//! stores the text of a session uses this table, and tables in other languages are tested against it.
+//! Characters that people do not see. This is the only table of these characters (protocol.md §1.5). Every program that
+//! shows or stores the text of a session uses this table, and tables in other languages are tested against it.
 
 /// Whether a terminal, an editor or a browser would obey `char` instead of showing it. Such characters are the controls
 /// C0, DEL and C1, separators of lines and paragraphs, marks for the direction of writing, interlinear annotations, and

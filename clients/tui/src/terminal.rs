@@ -1,7 +1,7 @@
 //! The terminal: it is set up at the start, and restored at the end.
 //!
-//! It is also restored after an error, before the message of a panic is written, and after a signal, which the event
-//! loop receives. No other module writes to it.
+//! The terminal is also restored after an error, before the message of a panic is written, and after a signal, which
+//! the event loop receives. No other module writes to the terminal.
 
 use crate::theme::{Background, Theme, ThemeName};
 use crossterm::clipboard::CopyToClipboard;
