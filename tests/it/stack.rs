@@ -47,8 +47,8 @@ fn pop_takes_a_user_message_at_the_leaf_or_by_id() {
     d.err_kind("pop", json!({"entryId": "nobody"}), "entryNotFound");
 }
 
-/// `pop` once refused every entry that is not a user message, and had no option of a navigation. Now it goes wherever
-/// `navigate_tree` goes. It fails only if it gets no target and there is no user message.
+/// `pop` once refused every entry that is not a user message, and had no option of a navigation. `pop` goes wherever
+/// `navigate_tree` goes, and fails only if it gets no target and there is no user message.
 #[test]
 fn pop_goes_to_any_entry_as_a_navigation_does() {
     let mut d = outlined();

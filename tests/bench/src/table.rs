@@ -138,7 +138,7 @@ impl Row {
         median(&self.ours)
     }
 
-    /// The factor by which our value is better.
+    /// The factor by which the daemon's value is better.
     fn than(&self, other: Option<f64>) -> Option<f64> {
         Some(self.ratio(self.value()?, other?))
     }
@@ -151,8 +151,8 @@ impl Row {
         }
     }
 
-    /// The factor by which our value is better than pi's. It is computed from the medians. The smallest and the largest
-    /// factor of a single round, in which both were measured in turn, are shown too.
+    /// The factor by which the daemon's value is better than pi's. It is computed from the medians. The smallest and
+    /// the largest factor of a single round, in which both were measured in turn, are shown too.
     fn show_than_pi(&self) -> Option<String> {
         let ratio = round(self.than(self.pi_value())?);
         let Pi::Measured(theirs) = &self.pi else {
@@ -175,7 +175,7 @@ impl Row {
         }
     }
 
-    /// The factor by which our value is worse than the limit of the machine.
+    /// The factor by which the daemon's value is worse than the limit of the machine.
     fn of_limit(&self) -> Option<f64> {
         let (ours, limit) = (self.value()?, median(&self.limit)?);
         Some(if self.unit.more_is_better() {

@@ -1,4 +1,4 @@
-//! The folders of one measurement. They are new, so that it finds no cache of an earlier measurement.
+//! The folders of one measurement. The folders are new, so that the measurement finds no cache of an earlier one.
 
 use crate::Bench;
 use anyhow::{Context, Result};

@@ -101,7 +101,7 @@ fn a_client_does_not_speak_to_the_daemon_of_another_user() {
     };
     within("it listens", || socket.exists());
     let named = socket.to_str().unwrap();
-    // The file looks as if it belonged to this user. What counts is the owner of the process on the other side.
+    // The file looks as if it belonged to this user. The owner of the process on the other side decides.
     for is_disguised in [false, true] {
         if is_disguised {
             std::os::unix::fs::chown(&socket, Some(0), None).unwrap();

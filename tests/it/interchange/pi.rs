@@ -267,7 +267,7 @@ impl View {
         {
             labels = latest_labels(&entries);
         }
-        // pi shows a label as it is stored. The daemon normalizes it, and a blank one is no label.
+        // pi shows a label as it is stored. The daemon normalizes the label, and treats a blank label as no label.
         labels.retain(|_, (label, _)| {
             *label = shown_name(label);
             !label.is_null()
