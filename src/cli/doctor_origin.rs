@@ -37,8 +37,8 @@ struct EntryOrigin {
 struct KeptRecords {
     /// The offsets and lengths of the records, ascending.
     places: Vec<Place>,
-    /// The ranges of objects inside records that entries name. A record may repeat a part of a conversation as such an
-    /// object.
+    /// Objects inside records, by their ranges. An entry may name such a range, since a record may repeat a part of a
+    /// conversation as an object.
     inner: HashSet<(u64, u64)>,
     unparsable: u64,
     is_document: bool,

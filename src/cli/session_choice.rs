@@ -336,7 +336,7 @@ fn not_found(text: &str, rows: &[ListedRow]) -> ShellError {
         let message = format!("there is no file {text:?} (sessionNotFound)");
         return ShellError::new(NOT_FOUND, message, "treelined list --all");
     }
-    // In the list, a session without a name has its first message as a title, so a person may have typed that.
+    // In the list, a session without a name has its first message as a title, so a person may have typed this title.
     let begins = |row: &&ListedRow| row.name.is_none() && row.first_message == *text;
     let begun: Vec<&ListedRow> = rows.iter().filter(begins).collect();
     if !text.is_empty() && !begun.is_empty() {

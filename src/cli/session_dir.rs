@@ -10,7 +10,7 @@ use treelined_core::terminal;
 /// Warns on stderr if the session directory does not exist although it was named, since the command finds nothing then.
 /// The default directory is made with the first session.
 pub(super) fn check(options: &Options) {
-    // If the settings are wrong, the command reports it.
+    // If the settings are wrong, the command reports the fault.
     let Ok(settings) = options.settings() else {
         return;
     };

@@ -171,7 +171,7 @@ fn a_second_call_is_answered_with_the_first() {
     d.ignore("session_tree");
     d.open(&path);
     assert_eq!(d.ok("cherry_pick", params)["entryIds"], first["entryIds"]);
-    // At another position of the leaf it is another request.
+    // At another position of the leaf the same call is another request.
     d.set_leaf(Some("u2"));
     let there = json!({"entryIds": ["f1", "f2"], "fromSessionId": fork});
     assert_ne!(d.ok("cherry_pick", there)["entryIds"], first["entryIds"]);

@@ -223,7 +223,7 @@ fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
     d.ignore("session_tree");
     d.chain(&["u4"]);
     d.set_leaf(Some("a2"));
-    // A branch below the summary is left, and the leaf goes to the entry before it.
+    // A branch below the summary is left, and the leaf goes to the entry before the summary.
     d.ok(
         "branch",
         json!({"entryId": "u1", "summary": {"summary": "Cold caches too."}}),

@@ -161,7 +161,7 @@ fn the_first_summary_counts_and_overrides_apply_field_by_field() {
     assert_eq!(result["labelEntry"]["label"], "of the hook");
 }
 
-/// The ways in which a hook can fail: its script, and what the daemon logs.
+/// For each way in which a hook can fail: its script, and the reason that the daemon reports.
 const FAILURES: [(&str, &str); 9] = [
     ("exit 3", "it exited with code 3"),
     ("echo '{}'; exit 1", "it exited with code 1"),
@@ -207,7 +207,8 @@ fn a_failed_hook_cancels_whatever_on_no_answer_says() {
             let result = d.ok("navigate_tree", params);
             let message = result["message"].clone();
             let said = message.as_str().unwrap();
-            // At its second run, other users may change the program of the last body.
+            // The last body makes its program writable for other users. So its second run is refused for another
+            // reason.
             let is_first = on_no_answer == "proceed";
             assert!(!is_first || said.contains(why), "{body}: {said}");
             let expect = json!({
@@ -330,7 +331,7 @@ fn a_short_answer_timeout_does_not_bypass_a_hook() {
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
 }
 
-/// If a failed hook lets an event proceed, an unanswered question keeps its meaning.
+/// If a failed hook lets an event proceed, `onNoAnswer` still decides about an unanswered question.
 #[test]
 fn an_unanswered_question_counts_beside_a_failed_hook() {
     let home = Home::new();

@@ -171,7 +171,7 @@ impl History {
 
     async fn close(&self, id: &str) -> Result<()> {
         match self.client.with_session(id).close_session().await {
-            // Another connection has deleted it.
+            // A session that another connection has deleted is closed already.
             Err(error) if !error.is(ErrorKind::SessionNotFound) => Err(error.into()),
             _ => Ok(()),
         }

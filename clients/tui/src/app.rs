@@ -201,11 +201,11 @@ impl Loop {
                     Next::GoOn => {}
                     Next::Quit => return Ok(ExitCode::SUCCESS),
                     Next::Run { agent, argv } => {
-                        // The stream would take keys that are for the program.
+                        // The stream would take keys that are meant for the other program.
                         drop(events);
                         let result = tokio::task::block_in_place(|| terminal.run(&argv))?;
                         events = EventStream::new();
-                        // A Ctrl+C that arrived meanwhile was for the program.
+                        // A Ctrl+C that arrived meanwhile was meant for the other program.
                         interrupt = signal(SignalKind::interrupt())?;
                         self.resized(terminal)?;
                         self.handle(Message::Ran { agent, result }, terminal)?;

@@ -69,7 +69,7 @@ impl Slots {
     }
 
     fn set(&mut self, item: usize, number: u32) {
-        // The slot is that of the next item, or of one a few items later, since the items of a page are in order.
+        // The slot belongs to the next item or to an item a few items later, since the items of a page are in order.
         let end = self.first + self.near.len();
         if self.near.is_empty() {
             self.first = item;

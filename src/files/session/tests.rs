@@ -298,7 +298,7 @@ fn a_conflict_with_the_log_plans_again_with_the_entries_of_others() {
             let text = std::fs::read_to_string(&path).unwrap();
             let (news, mine) = (text.find("\"news\""), text.find("\"mine\""));
             assert!(news.is_some() && news < mine, "{text}");
-            // One that expects the leaf of before is told.
+            // An append that expects the earlier leaf fails.
             lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
             let more = NEWS.replace("news", "more").replace("a0", "mine");
             lock(&log.0).news = Some((path.clone(), format!("{more}\n")));
@@ -385,7 +385,7 @@ fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
             let done = append_one(&session, "later", ExpectedLeaf::Any).await;
             assert!(!done.unwrap().is_queued);
             assert_eq!(lock(&log.0).published.len(), 1);
-            // Only an append that can wait in the file is not waited for.
+            // An append that can wait in the file does not wait for the servers. Any other append does.
             assert!(lock(&log.0).is_hurried);
             lock(&log.0).queues = false;
             append_one(&session, "patient", ExpectedLeaf::Any)

@@ -15,7 +15,7 @@
 //! - `compacted`: a summary that replaces everything before it.
 //!
 //! A thread has branches in three ways. A *paginated* file with `history_base` continues from an ordinal of another
-//! rollout: in a fork that is a rollout of another thread, in a revert a rollout of the same thread. A *legacy* fork
+//! rollout. In a fork the other rollout is of another thread, in a revert of the same thread. A *legacy* fork
 //! (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back in the same file, by a number of
 //! messages of the user.
 

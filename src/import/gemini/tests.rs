@@ -212,7 +212,7 @@ fn events_are_links_and_never_leaves() {
     assert_eq!(shape(&member), ["- a"]);
     assert_eq!(member.origin_only.get("warning"), Some(&1));
     assert_eq!(member.leaf, Some(0));
-    // An error says why the conversation ends there. Once it left no entry.
+    // An error says why the conversation ends there. Once the error left no entry.
     let error = info.replace("warning", "error");
     let source = format!(
         "{}\n{error}\n{{\"$set\":{{\"summary\":\"T\"}}}}\n",

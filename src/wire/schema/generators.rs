@@ -36,7 +36,7 @@ impl Generators {
         self.into_definitions_and_examples().0
     }
 
-    /// All definitions so far and the examples of those that have one, both by name.
+    /// All definitions so far and the examples of definitions, both by name. Some definitions have no example.
     pub(super) fn into_definitions_and_examples(
         mut self,
     ) -> (Map<String, Value>, Map<String, Value>) {

@@ -103,7 +103,7 @@ fn the_mode_belongs_to_the_connection() {
     }
     writer.user("u2", "y");
     assert_eq!(reader.leaf(), "u2");
-    // It must also work if the writer opens the session second.
+    // The writer can also open the session second.
     let mut late = shared.client("late", json!({}));
     writer.ok("close_session", json!({}));
     let opened = late.ok("open_session", json!({"sessionId": id}));

@@ -58,7 +58,7 @@ fn an_archived_branch_is_gone_until_it_is_asked_for() {
         let marked = whole["nodes"].as_array().unwrap().iter();
         let marked: Vec<&Json> = marked.filter(|row| row["archived"] == true).collect();
         assert_eq!(ids(&json!(marked)), ["u2", "a2"]);
-        // The cursor of a client was in the branch. It once moved to the first row.
+        // The cursor of a client was in the branch. The cursor once moved to the first row.
         let near = d.ok("get_tree", json!({"around": "a2", "limit": 1}));
         assert_eq!(
             (ids(&near["nodes"]), &near["offset"]),
@@ -144,7 +144,8 @@ type Change = fn(&mut Daemon, &std::path::Path);
 
 #[test]
 fn what_goes_on_is_not_archived() {
-    // The ways are a step of another program, a move of this daemon, an undo, and an opening of the file there.
+    // The branch goes on by a step of another program, a move of this daemon, an undo, or a label of another program,
+    // at which the file then opens.
     let ways: [(&str, Change); 4] = [
         ("step", |_, path| {
             let members = json!({"message": user("and left again")});
@@ -234,7 +235,7 @@ fn a_redo_archives_again_what_the_undo_has_brought_back() {
     d.ok("undo_navigation", json!({}));
     d.ok("redo_navigation", json!({}));
     assert_eq!(tips(&mut d, false), ["a2"], "a redo can be repeated");
-    // The entries that were appended since stay in the tree.
+    // The entries that were appended after the archiving stay in the tree.
     d.ok("undo_navigation", json!({}));
     d.ignore("entries_appended");
     d.chain(&["u4"]);

@@ -385,7 +385,7 @@ impl SessionRow {
         match (&self.name, self.first_message.is_empty()) {
             (Some(name), _) => name,
             (None, false) => &self.first_message,
-            // The stream of the team knows no more than the id of this session.
+            // The stream of the team has only the id of this session.
             (None, true) if self.host.is_some() => &self.id,
             (None, true) => "(empty)",
         }
@@ -513,7 +513,7 @@ mod tests {
         list.restart();
         list.arrived(3, page(&["a", "b", "c"], None));
         assert_eq!(list.selected().map(|row| &*row.id), Some("a"));
-        // A move before the rows come names a session.
+        // If the cursor is moved before the rows come, it stays on the session to which it was moved.
         list.restart();
         list.move_to(1);
         list.arrived(4, page(&["c", "a", "b"], None));

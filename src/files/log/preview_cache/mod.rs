@@ -184,7 +184,7 @@ impl BlockBuilder {
         if self.text.len() - start > LONGEST {
             self.text.truncate(start);
         }
-        // It fits, since a block has at most BLOCK previews of LONGEST bytes.
+        // The length fits, since a block has at most BLOCK previews of LONGEST bytes.
         let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         debug_assert!(end < u32::MAX);
         self.ends.extend_from_slice(&end.to_le_bytes());
@@ -213,8 +213,8 @@ pub struct PreviewWriter<'b> {
 }
 
 impl<'b> PreviewWriter<'b> {
-    /// Begins to write. It must be called before any body is read. `end` is the offset in bytes of the end of the
-    /// last of these entries, its line break included.
+    /// Begins to write. Call this before any body is read. `end` is the offset in bytes of the end of the last of these
+    /// entries, its line break included.
     pub fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
         let (file, slot) = bodies.stored_file()?;
         let status = file::status_of(file).ok()?;

@@ -109,7 +109,7 @@ fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_a
     };
     let (b, c) = (below("b", "\"a\""), below("c", "\"b\""));
     for version in [1, 2, 3] {
-        // Then with a later copy of `a` that has another parent: the first copy counts.
+        // The second text has a later copy of `a` with another parent. The first copy counts.
         for again in [String::new(), below("a", "\"c\"") + "\n"] {
             let text = format!(
                 "1e999{{\"torn{}{{\"torn{}\0{}\n{again}{c}\n",

@@ -9,8 +9,8 @@ use std::io;
 pub struct PassedSockets(ListenFd);
 
 impl PassedSockets {
-    /// The passed sockets; `None` if there are none for this process. It must be called before threads start, and
-    /// before files are opened.
+    /// The passed sockets; `None` if there are none for this process. Call this before threads start, and before files
+    /// are opened.
     pub fn take() -> Option<Self> {
         let pid = std::env::var("LISTEN_PID").ok();
         let is_ours = pid == Some(std::process::id().to_string());

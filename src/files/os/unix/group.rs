@@ -8,8 +8,8 @@ pub(crate) fn lead(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Kills the group that a child leads. It must be called before the child is waited for, since the id of the
-/// child may belong to another process after that.
+/// Kills the group that a child leads. Call this before the child is waited for, since the id of the child may belong
+/// to another process after that.
 pub(crate) fn kill(leader: u32) {
     if let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _gone = kill_process_group(leader, Signal::KILL);

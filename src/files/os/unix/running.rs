@@ -89,8 +89,8 @@ impl RunningProgram {
         self.child.wait()
     }
 
-    /// Kills the group. It must be called before the child is waited for, since the id of the child may belong to
-    /// another process after that.
+    /// Kills the group. Call this before the child is waited for, since the id of the child may belong to another
+    /// process after that.
     fn kill_group(&self) {
         let _gone = kill_process_group(self.group, Signal::KILL);
     }

@@ -7,14 +7,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub struct EndSignal(Signal);
 
 impl EndSignal {
-    /// Both signals: SIGTERM and SIGINT. It must be called within a runtime.
+    /// Both signals: SIGTERM and SIGINT. Call this within a runtime.
     pub fn all() -> io::Result<Vec<Self>> {
         let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
         let signals = kinds.into_iter().map(|kind| Ok(Self(signal(kind)?)));
         signals.collect()
     }
 
-    /// SIGINT, which a person sends with Ctrl+C. It must be called within a runtime.
+    /// SIGINT, which a person sends with Ctrl+C. Call this within a runtime.
     pub fn interrupt() -> io::Result<Self> {
         Ok(Self(signal(SignalKind::interrupt())?))
     }
@@ -25,8 +25,8 @@ impl EndSignal {
     }
 }
 
-/// Watches the signal for a file that exceeds the size limit. Then such a write fails, and the signal does
-/// not kill the process. It must be called within a runtime.
+/// Watches the signal for a file that exceeds the size limit. Then such a write fails, and the signal does not kill the
+/// process. Call this within a runtime.
 pub fn outlive_the_size_limit() -> io::Result<()> {
     let size_limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     let _watched = signal(size_limit)?;

@@ -39,8 +39,8 @@ impl Process {
         )?)
     }
 
-    /// Asks the process to end. It must be called only while the process is known to be alive, since its id may belong
-    /// to another process after that.
+    /// Asks the process to end. Call this only while the process is known to be alive, since its id may belong to
+    /// another process after that.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn terminate(&self) -> io::Result<()> {
         Ok(rustix::process::kill_process(self.id, Signal::TERM)?)

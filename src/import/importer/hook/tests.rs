@@ -184,7 +184,7 @@ fn a_hook_names_only_files_of_its_tool() {
         "an id alone"
     );
 
-    // These are links to a file in the folder and to one elsewhere, and a folder that is a link.
+    // The links lead to a file in the folder, to a file elsewhere, and to a folder.
     let link = |name: &str, to: &Path| {
         let at = machine.home.join(".claude/projects/p").join(name);
         symlink(to, &at).unwrap();

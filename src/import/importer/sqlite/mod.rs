@@ -189,7 +189,7 @@ impl Database {
         out: &mut dyn Write,
     ) -> Result<(), NativeError> {
         open::limit_values(&self.connection, most).map_err(failed)?;
-        // All tables are read in one transaction, so that they fit together. It never writes.
+        // All tables are read in one transaction, so that they fit together. The transaction never writes.
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
         for table in &self.tables {
             let Some(rows) = table.rows.get(id) else {

@@ -37,7 +37,7 @@ fn value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Real(number) if number.is_infinite() => {
             out.extend_from_slice(if number > 0.0 { b"1e999" } else { b"-1e999" });
         }
-        // This is the shortest text that is read as the same number.
+        // `{:?}` gives the shortest text that is read as the same number.
         ValueRef::Real(number) => drop(write!(out, "{number:?}")),
         ValueRef::Text(text) => json::push_string(out, &String::from_utf8_lossy(text)),
         ValueRef::Blob(bytes) => {

@@ -214,7 +214,7 @@ fn a_session_is_written_anew_and_its_old_file_is_in_the_trash() {
     let trashed: Vec<_> = fs::read_dir(trash).unwrap().map(Result::unwrap).collect();
     assert_eq!(trashed.len(), 1);
     assert_eq!(fs::read(trashed[0].path()).unwrap(), before);
-    // From now on its records have the mapping of the present mapper, even if the ledger is lost.
+    // From now on the records of the session have the mapping of the present mapper, even if the ledger is lost.
     assert_eq!(former.import().0, 0);
     fs::remove_file(former.home.sessions().join(".imports/ledger.jsonl")).unwrap();
     former.append(&former.rest);
