@@ -200,7 +200,7 @@ struct EntryUse<'a> {
     usage: Option<&'a [u8]>,
     provider: Option<&'a [u8]>,
     model: Option<&'a [u8]>,
-    /// Whether it is a message of the model.
+    /// Whether the entry is a message of the model.
     is_answer: bool,
 }
 

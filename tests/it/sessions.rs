@@ -400,7 +400,8 @@ fn a_newer_version_opens_for_reading_only() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// Inside the daemon a number stands for such a version. This number, 18446744073709551615, was once shown to clients.
+/// Inside the daemon a number stands for a version that is not a whole number. This number, 18446744073709551615, was
+/// once shown to clients.
 #[test]
 fn a_version_that_is_not_a_number_is_null() {
     let home = Home::new();

@@ -127,8 +127,8 @@ impl<'r> Cleaner<'r> {
         self.replace_members("", value, false, secrets)
     }
 
-    /// `name` is the last key above the value. JSON with ids is an entry: no key of an entry says that its value is a
-    /// secret.
+    /// `name` is the last key above the value. JSON with ids is an entry, and no key of an entry says that the value is
+    /// a secret.
     fn replace_members(
         &self,
         name: &str,
@@ -239,7 +239,7 @@ impl Seen {
         Seen { text: seen, gaps }
     }
 
-    /// Adds a part of the text to `out`. At the gaps in this part it keeps words and lines apart.
+    /// Adds a part of the text to `out`. At the gaps in this part, words and lines stay apart.
     fn show(&self, part: Range<usize>, gaps: &mut &[Gap], out: &mut String) {
         let mut done = part.start;
         while let Some((gap, rest)) = gaps.split_first().filter(|(gap, _)| gap.at <= part.end) {

@@ -253,10 +253,10 @@ pub enum Facts<'a> {
     None,
     Message {
         role: Role,
-        /// Whether it is an assistant message without text, or with blank text, that has tool calls or thinking
+        /// Whether the entry is an assistant message without text, or with blank text, that has tool calls or thinking
         /// and did not end early.
         silent: bool,
-        /// Whether it is a failed tool result or command, or an answer that ended in an error or was aborted.
+        /// Whether the entry is a failed tool result or command, or an answer that ended in an error or was aborted.
         is_error: bool,
         /// The tool of a tool result.
         tool_name: Option<Cow<'a, str>>,

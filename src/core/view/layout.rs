@@ -62,14 +62,14 @@ pub struct Item {
     parent: u32,
     /// The nearest assistant message at or above the entry.
     caller: u32,
-    /// Whether it is a user message. Only computed if the scope folds branches, since these are named by their user
-    /// messages.
+    /// Whether the item is a user message. Only computed if the scope folds branches, since these are named by their
+    /// user messages.
     pub is_prompt: bool,
     /// Whether the filter shows it.
     pub kept: bool,
-    /// Whether it is the leaf or an ancestor of the leaf.
+    /// Whether the item is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
-    /// Whether it is in an archived branch.
+    /// Whether the item is in an archived branch.
     pub is_archived: bool,
 }
 

@@ -18,11 +18,11 @@ pub struct Row {
     /// Whether the row itself causes the last step of its indent, because it has siblings.
     pub(super) heads_branch: bool,
     pub(super) has_later_sibling: bool,
-    /// Whether it is the leaf or an ancestor of the leaf.
+    /// Whether the row is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
-    /// Whether it is the nearest row at or above the leaf.
+    /// Whether the row is the nearest row at or above the leaf.
     pub is_leaf: bool,
-    /// Whether it is in an archived branch.
+    /// Whether the row is in an archived branch.
     pub is_archived: bool,
 }
 
@@ -37,7 +37,7 @@ impl Row {
         some(self.parent)
     }
 
-    /// Whether it has two or more visible children.
+    /// Whether the row has two or more visible children.
     pub(crate) fn is_branch_point(&self) -> bool {
         self.child_count >= 2
     }

@@ -57,8 +57,8 @@ impl PreviewSlot {
         *lock(&self.current) = Some(Arc::new(previews));
     }
 
-    /// Stops making previews. It is called if they cannot be written: on a full disk, for example, each view would
-    /// try again.
+    /// Stops making previews. Call this if previews cannot be written: on a full disk, for example, each view would try
+    /// again.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }

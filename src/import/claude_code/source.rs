@@ -105,7 +105,8 @@ pub(super) struct Source {
     /// The id of the session to which the subagents belong.
     pub(super) session: Box<str>,
     pub(super) title: Option<String>,
-    /// The id of the record at which the session continues, and the index of the record after which the file says so.
+    /// The id of the record at which the session continues, and the index of the record after which the file names this
+    /// id.
     pub(super) leaf: Option<(Box<str>, usize)>,
     pub(super) parent_session: Option<Box<str>>,
     pub(super) cwd: Option<String>,

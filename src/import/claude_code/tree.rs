@@ -225,7 +225,8 @@ impl<'a> Builder<'a> {
         turn
     }
 
-    /// Attaches a turn that follows a message. If there are turns between the two, it is attached below these.
+    /// Attaches a turn that follows a message. If there are turns between the message and this turn, this turn is
+    /// attached below them.
     fn after_between(
         &mut self,
         record: &TreeRecord,

@@ -11,7 +11,7 @@ pub(super) struct Turn {
     pub(super) results: Vec<TurnResult>,
     /// The first entry that a compaction keeps in the context.
     pub(super) first_kept: Option<usize>,
-    /// Whether it is a summary without a boundary.
+    /// Whether the turn is a summary without a boundary.
     pub(super) is_summary: bool,
     pub(super) is_open: bool,
     /// Whether the tool says that the message has ended. The message is still open: more records of it may follow.

@@ -30,9 +30,9 @@ struct Line {
     begins_with_slash: bool,
     has_notice: bool,
     has_model: bool,
-    /// Whether it has a count of tokens. goose writes the count into the last row of an answer.
+    /// Whether the message has a count of tokens. goose writes the count into the last row of an answer.
     has_usage: bool,
-    /// Whether it has content other than results.
+    /// Whether the message has content other than results.
     has_content: bool,
     /// The id and the tool's name of each call.
     calls: Vec<(Box<str>, Box<str>)>,

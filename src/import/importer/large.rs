@@ -18,7 +18,7 @@ use treelined_files::os::temporary::Temporary;
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "large.jsonl";
-/// The most sources that are remembered. If one is forgotten, it is read again.
+/// The most sources that are remembered. A forgotten source is read again.
 const MAX_ROWS: usize = 1_000;
 /// The most bytes of the file that are read.
 const MAX_BYTES: u64 = 8 << 20;

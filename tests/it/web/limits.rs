@@ -51,7 +51,7 @@ fn connections_without_a_token_hold_up_no_client() {
     daemon.check_serves();
     let request = format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\n\r\n", daemon.port);
     assert!(http(daemon.port, &request).contains("200 OK"));
-    // This is before the deadlines of the silent connections.
+    // The page is served before the deadlines of the silent connections.
     assert!(
         begun.elapsed() < Duration::from_secs(5),
         "{:?}",

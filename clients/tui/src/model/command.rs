@@ -278,7 +278,7 @@ impl CommandLine {
 mod tests {
     use super::*;
 
-    /// Once no text showed the form of an argument.
+    /// The form of an argument was once shown nowhere.
     #[test]
     fn arguments_have_examples_that_are_completed() {
         let mut line = CommandLine::new(true);

@@ -61,7 +61,7 @@ impl Preview {
         self.closed.tools
     }
 
-    /// Opens all thinking, or closes it. Returns whether it is closed.
+    /// Opens or closes all thinking. Returns whether the thinking is closed.
     pub fn toggle_thinking(&mut self) -> bool {
         self.closed.thinking = !self.closed.thinking;
         self.lay_out();

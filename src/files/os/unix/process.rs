@@ -69,9 +69,9 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// The processes of other programs that have a file open for writing. Processes of this program are left out, since
-/// they follow a replaced file. Processes of other users and machines are not visible. `None` if the system does not
-/// provide this information.
+/// The processes of other programs that have a file open for writing. Processes of this program are left out, since a
+/// process of this program follows a replaced file. Processes of other users and machines are not visible. `None` if
+/// the system does not provide this information.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let processes = numbers(std::path::Path::new("/proc"))?;
