@@ -103,7 +103,7 @@ struct ValueSet {
 #[derive(Clone)]
 struct Words {
     finder: AhoCorasick,
-    /// For each word, the lengths of the shorter words with which it begins, the longest first. In bytes.
+    /// For each word, the lengths in bytes of the shorter words with which the word begins, the longest first.
     shorter: Vec<Vec<usize>>,
     /// Whether JSON may escape a character of a word, so that strings must be decoded.
     may_be_escaped: bool,
@@ -336,7 +336,7 @@ fn is_of_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
-/// Whether a run of such bytes may begin at `at`: no run continues across `at`.
+/// Whether a run of bytes that `is_of` accepts may begin at `at`: no run continues across `at`.
 fn begins_run(text: &[u8], at: usize, is_of: fn(u8) -> bool) -> bool {
     let is_in = text.get(at).copied().is_some_and(is_of);
     !(is_in && is_behind(text, at, is_of))
@@ -347,7 +347,7 @@ fn ends_run(text: &[u8], end: usize, is_of: fn(u8) -> bool) -> bool {
     !(is_in(end) && end.checked_sub(1).is_some_and(is_in))
 }
 
-/// Whether the byte belongs to a word. All bytes of letters of other scripts do.
+/// Whether the byte belongs to a word. Every byte of a letter of another script belongs to a word.
 fn is_of_word(byte: u8) -> bool {
     is_word_byte(byte) || !byte.is_ascii()
 }

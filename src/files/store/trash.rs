@@ -33,8 +33,8 @@ pub struct DeletedSession {
 }
 
 impl DeletedSession {
-    /// Whether the deleted session has this id and, if `path` is given, whether this is the path of its file in the
-    /// trash.
+    /// Whether the deleted session has this id. If `path` is given, it must also be the path of the session's file in
+    /// the trash.
     fn is(&self, id: &str, path: Option<&str>) -> bool {
         let listing = &self.row.listing;
         let its = listing.header.as_ref().map(|header| header.id.as_str());

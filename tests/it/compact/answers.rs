@@ -66,8 +66,8 @@ fn a_clients_compaction_keeps_from_the_prepared_entry_by_default_and_never_from_
     }
 }
 
-/// A client's compaction could once keep from any entry, even off its path, and its usage and token counts were
-/// refused.
+/// The compaction of a client could once keep the entries from any entry on, even from an entry off the path. The usage
+/// and the token counts of the client were refused.
 #[test]
 fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path() {
     let mut d = asked();
