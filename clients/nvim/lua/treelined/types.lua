@@ -49,7 +49,7 @@
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field group? string The question to which the branch is one of several answers; all of them have the same text here and the same parent. The first entry gets it. Only with `keepLeaf`. Default: none.
 ---@field keepLeaf? boolean Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
----@field parentId? string The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+---@field parentId? string The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `append_entries`.
@@ -88,7 +88,7 @@
 ---@field entryId string The id of the new entry.
 ---@field leafId string The leaf after the append: the new entry. With `keepLeaf` the end of the branch, since the leaf stays.
 
---- The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+--- The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
 ---@class treelined.ArchiveBranchParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 ---@field entryId string The id of an entry of the branch, as its tip.
@@ -96,7 +96,7 @@
 ---@field navigationId? string The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 ---@field onNoAnswer? treelined.OnNoAnswer The outcome if a client does not answer in time. Default: `proceed`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field within? string[] The first entries of branches within it that stay archived when it comes back. Default: none.
+---@field within? string[] The first entries of inner branches that stay archived when the branch comes back. Default: none.
 
 --- The result of `archive_branch`.
 ---@class treelined.ArchiveBranchResult
@@ -104,8 +104,8 @@
 ---@field cancelled boolean True if nothing changed; `reason` says why.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field entryId string The id of the first entry of the branch.
----@field inverse? treelined.BranchInverse The call that takes this back. Absent if nothing was written.
----@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field inverse? treelined.BranchInverse The call that takes the change back. Absent if nothing was written.
+---@field message? string The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field reason? treelined.NavigationReason Why nothing changed.
@@ -157,7 +157,7 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field truncated? boolean True if `output` is only a part.
 
---- The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
+--- The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are refused.
 ---@class treelined.BeginTurnParams
 ---@field entryId? string An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -168,7 +168,7 @@
 
 --- A session that comes from an entry.
 ---@class treelined.BornSession
----@field kind treelined.Kinship How it comes from the entry.
+---@field kind treelined.Kinship How the session comes from the entry.
 ---@field sessionId string The id of the session. Untrusted.
 
 --- The entries from a fork, or from the root, to a tip.
@@ -297,7 +297,7 @@
 ---@field fromHook? boolean Whether a client or a hook wrote the summary. Present with `summaryEntry`.
 ---@field group string The question of the candidates.
 ---@field labelEntry? treelined.Entry The label entry that was appended.
----@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field message? string The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field others string[] The ends of the other candidates, in file order.
@@ -329,10 +329,10 @@
 
 --- The session from which another one comes.
 ---@class treelined.ComesFrom
----@field entryId? string The entry of that session at which it hangs. Absent if unknown. Untrusted.
----@field kind treelined.Kinship How it comes from it.
----@field sessionId string The id of that session.
----@field toolCallId? string The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+---@field entryId? string The entry of this session at which the other session hangs. Absent if unknown. Untrusted.
+---@field kind treelined.Kinship How the other session comes from this session.
+---@field sessionId string The id of the session.
+---@field toolCallId? string The call that spawned the other session. Absent if unknown, and if the other session is not a subagent's. Untrusted.
 
 --- The `details` of `commandExists` and `commandNotFound`.
 ---@class treelined.CommandDetails
@@ -340,9 +340,9 @@
 
 --- The `details` of `commandFailed`.
 ---@class treelined.CommandFailedDetails
----@field message? string The error of the client that offers it. Present with the reason `error`.
+---@field message? string The error of the client that offers the command. Present with the reason `error`.
 ---@field name string The name of the command.
----@field reason treelined.CommandFailure Why it failed.
+---@field reason treelined.CommandFailure Why the command failed.
 
 --- Why a command failed.
 ---@alias treelined.CommandFailure 'error'|'timeout'|'ownerGone'
@@ -356,7 +356,7 @@
 ---@field sessionId? string The id of the session that the command is about.
 ---@field timeoutMs integer How many milliseconds the daemon waits for the answer.
 
---- The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+--- The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with `leafMoved`.
 ---@class treelined.CompactParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_compact`; at most `limits.maxAnswerMs`. Default: 30000.
 ---@field customInstructions? string The focus of the summary. Default: none.
@@ -372,7 +372,7 @@
 ---@field cancelled boolean True if nothing changed; `reason` says why.
 ---@field compactionEntry? treelined.Entry The new entry. Absent if `cancelled`.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if `cancelled`.
----@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field message? string The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
 ---@field reason? treelined.CancelReason Why nothing changed. Present if `cancelled`.
 
 --- A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
@@ -407,7 +407,7 @@
 ---@field tokensBefore integer The estimated number of tokens of the context before the compaction.
 ---@field truncated? boolean True if ids replace entries.
 ---@field turnPrefix? treelined.Entry[] The first part of a turn that the cut splits; it is summarized separately.
----@field turnPrefixIds? string[] The ids of that part. Present instead of `turnPrefix` if the entries are too large.
+---@field turnPrefixIds? string[] The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large.
 
 --- Why a session is compacted.
 ---@alias treelined.CompactionReason 'manual'
@@ -510,9 +510,9 @@
 ---@field nativeId? string The agent's id of the new session. Absent if the agent chooses it.
 ---@field prompt? string The words to say first. They are an argument of the last step; if they are too long, they are in a file that the argument names.
 ---@field steps string[][] The programs to run one after the other in `cwd`, as lists of arguments; the last one is the agent. The argument `{nativeId}` stands for the id that the step before it prints.
----@field tested? string The version of the agent that was tested.
+---@field tested? string The version of the agent with which continuations were tested.
 ---@field text? string The conversation in Markdown. Present for the tool `text`.
----@field tokens integer Their tokens, estimated.
+---@field tokens integer The estimated number of tokens of these messages.
 ---@field tool treelined.ContinueIn The agent that goes on.
 
 --- A cost in dollars.
@@ -525,9 +525,9 @@
 
 --- A cost in dollars by what is known of it.
 ---@class treelined.Costs
----@field estimated? number The cost of answers without a recorded one, by the prices of their models; null if there are none such.
+---@field estimated? number The cost of the answers without a recorded cost, by the prices of their models; null if there are no such answers.
 ---@field recorded? number The cost that tools have recorded; null if they have recorded nothing.
----@field unknownAnswers integer The number of answers with tokens whose cost is unknown: it is missing in the other two.
+---@field unknownAnswers integer The number of answers with tokens whose cost is unknown. This cost is missing in the other two numbers.
 
 --- The params of `create_session`.
 ---@class treelined.CreateSessionParams
@@ -706,7 +706,7 @@
 ---@field by? string The name of the client or hook whose answer or failure decided.
 ---@field event treelined.AskingEvent The event that asked.
 ---@field eventId string The id of the question.
----@field message? string The reason that it gave, as text for people. Present if it cancelled and gave a reason.
+---@field message? string The reason that the client or hook gave, as text for people. Present if the client or hook cancelled and gave a reason.
 ---@field navigationId? string The id of the navigation that asked. Present if a navigation asked.
 ---@field outcome treelined.EventOutcome How the question ended.
 ---@field seq? integer The number of this notification in the session. Absent for questions to a person.
@@ -726,7 +726,7 @@
 
 --- The params of `export_session`.
 ---@class treelined.ExportSessionParams
----@field entryId? string The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+---@field entryId? string The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
 ---@field format treelined.ExportFormat The form of the export.
 ---@field home? treelined.HomePaths How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 ---@field keep? string[] Ids of secrets that stay, as `review` names them, at most 1,000. Default: none.
@@ -737,7 +737,7 @@
 ---@field review? boolean Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
 ---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field values? treelined.SecretValues Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+---@field values? treelined.SecretValues Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
 ---@field words? string[] Words that are replaced too, beside those of the configuration, at most 256 together, of 3 to 512 bytes. Default: none.
 
 --- The result of `export_session`.
@@ -751,14 +751,14 @@
 
 --- A session of a family.
 ---@class treelined.FamilyRow
----@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
 ---@field archived? boolean True: archived on this machine. Absent otherwise.
 ---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
----@field comesFrom? treelined.ComesFrom The session from which it comes. Absent for the first session.
+---@field comesFrom? treelined.ComesFrom The session from which this session comes. Absent for the first session.
 ---@field created string When the session was created, in ISO 8601.
----@field cut? boolean True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+---@field cut? boolean True: headers name a cycle, and the cycle is cut above this session, its newest one. Absent otherwise.
 ---@field cwd string The working directory; empty if the file has none.
----@field depth integer The number of sessions above it.
+---@field depth integer The number of sessions above this session.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The first message of the user, as its row in the tree shows it; empty without one.
 ---@field git? treelined.GitPlace The place of the session in git, as its newest record says. Absent if unknown. Untrusted.
@@ -771,7 +771,7 @@
 ---@field path string The path of the session file.
 ---@field pinned? boolean True: pinned on this machine. Absent otherwise.
 ---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
----@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
@@ -787,7 +787,7 @@
 
 --- The branches and entries that a folded row stands for.
 ---@class treelined.FoldedBranches
----@field branches integer The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+---@field branches integer The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row for each.
 ---@field entries integer The number of visible entries in them.
 
 --- A user message.
@@ -820,7 +820,7 @@
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] The images of that message.
 ---@field editorText? string The text of the user message before which the fork ends, for an editor.
----@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field message? string The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
 ---@field reason? treelined.CancelReason Why no session was created. Present if `cancelled`.
 ---@field session? treelined.Session The new session, which is open. Absent if `cancelled`.
 
@@ -855,7 +855,7 @@
 --- The params of `get_entries`.
 ---@class treelined.GetEntriesParams
 ---@field customType? string Only `custom` and `custom_message` entries of this custom type. Default: all entries.
----@field known? integer How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+---@field known? integer How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
 ---@field limit? integer The most entries of the page. Default: no limit.
 ---@field maxBytes? integer The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -915,7 +915,7 @@
 
 --- The result of `get_leaf`.
 ---@class treelined.GetLeafResult
----@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it.
+---@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of the file.
 ---@field entry? treelined.Entry The entry of the leaf. Absent at the empty position.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field seq integer The number of the last notification about this session to this connection.
@@ -963,7 +963,7 @@
 
 --- The params of `get_tree`.
 ---@class treelined.GetTreeParams
----@field archived? boolean Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+---@field archived? boolean Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
 ---@field around? string The id of an entry that the page shall contain. Default: none.
 ---@field cursor? string The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 ---@field each? string[] With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
@@ -982,7 +982,7 @@
 ---@field render? treelined.TreeRender The characters of each row's `prefix`. Default: rows have no `prefix`.
 ---@field rootId? string The id of an entry: only it and its descendants are shown. Default: the whole tree.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field sessions? boolean Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+---@field sessions? boolean Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
 
 --- The result of `get_tree`: a page of rows, or the nested tree.
 ---@class treelined.GetTreeResult
@@ -1014,7 +1014,7 @@
 
 --- The place of a session in git.
 ---@class treelined.GitPlace
----@field branch? string The name of the branch. Absent on none.
+---@field branch? string The name of the branch. Absent if no branch is checked out.
 ---@field commit? string The id of the commit. Absent if unknown.
 ---@field worktree? string The root of the worktree. Absent if unknown.
 
@@ -1060,7 +1060,7 @@
 ---@field instead? treelined.SaidText The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
 ---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
 ---@field onActivePath boolean Whether the entry is on the path to the leaf.
----@field reason? treelined.LeftReason Why it was left, if it is known. Only in the mode `ask`, and off the path.
+---@field reason? treelined.LeftReason Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
 ---@field tipId string The tip of the branch: on the active path the leaf, else the last tip below the entry.
 
 --- How paths in a home directory are shown.
@@ -1082,7 +1082,7 @@
 
 --- A place where a tool keeps its conversations.
 ---@class treelined.ImportPlace
----@field exists boolean Whether it is there.
+---@field exists boolean Whether the folder or database exists.
 ---@field path string The absolute path of the folder or database.
 ---@field tool string The tool.
 ---@field variables string[] The environment variables that say where it is.
@@ -1111,7 +1111,7 @@
 ---@field large? boolean Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
 ---@field redact? boolean Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
----@field since? string Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+---@field since? string Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
 ---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
 
 --- The result of `import_sessions`.
@@ -1172,8 +1172,8 @@
 ---@field revised integer The number of entries that the tool has changed since an earlier import. The session has the old version and, beside it, the new one.
 ---@field sameConversation? string[] The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
 ---@field sessionId string The id of the session.
----@field skipped? string `trashed` if it was deleted and is not imported again.
----@field subagents integer The number of subagents that it spawned.
+---@field skipped? string `trashed` if the session was deleted and is not imported again.
+---@field subagents integer The number of subagents that the session spawned.
 ---@field tool string The tool that wrote it.
 
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
@@ -1182,7 +1182,7 @@
 ---@field capabilities? treelined.ClientCapabilities|any[] The abilities and wishes of the client. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
 ---@field cwd? string The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
----@field processId? integer The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
+---@field processId? integer The id of a process. When the process dies, the connection ends, and so does a daemon without other connections. Default: none.
 ---@field protocolVersion integer The version of the protocol that the client speaks: 1. The daemon answers any other version with its own.
 
 --- The result of `initialize`.
@@ -1205,7 +1205,7 @@
 ---@class treelined.InverseArguments
 ---@field entryId string The id of the first entry of the branch.
 ---@field name? string The former name. Present with `name_branch` if there was one.
----@field within? string[] The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+---@field within? string[] The inner branches that were archived by themselves. Present with `archive_branch` if there were some.
 
 --- The params of `keep_branch`.
 ---@class treelined.KeepBranchParams
@@ -1236,15 +1236,15 @@
 
 --- The `details` of `leafMoved`.
 ---@class treelined.LeafMovedDetails
----@field entries treelined.Entry[] The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
+---@field entries treelined.Entry[] The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
 ---@field expectedLeafId? string The leaf that the request expected; null at the empty position.
 ---@field leafId? string The actual leaf; null at the empty position.
 
 --- The reason why a branch was left.
 ---@class treelined.LeftReason
 ---@field entryId string The id of the note, of the label entry, or of the summary.
----@field kind treelined.LeftReasonKind Where it stands.
----@field text string Its text on one line, at most 200 characters.
+---@field kind treelined.LeftReasonKind Where the reason stands.
+---@field text string The text of the reason on one line, at most 200 characters.
 
 --- Where the reason stands why a branch was left.
 ---@alias treelined.LeftReasonKind 'note'|'label'|'summary'
@@ -1334,7 +1334,7 @@
 --- The result of `mark_session`.
 ---@class treelined.MarkSessionResult
 ---@field archived boolean Whether the session is archived.
----@field inverse? treelined.MarkInverse The call that takes this back. Absent if nothing changed.
+---@field inverse? treelined.MarkInverse The call that takes the change back. Absent if nothing changed.
 ---@field pinned boolean Whether the session is pinned.
 
 --- The method that changes marks.
@@ -1351,7 +1351,7 @@
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field fromSessionId? string The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
----@field tipId? string The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+---@field tipId? string The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
 
 --- The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
 ---@alias treelined.MergeBranchResult treelined.Navigation
@@ -1422,10 +1422,10 @@
 ---@class treelined.NameBranchResult
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field entryId string The id of the first entry of the branch, to which the name belongs.
----@field inverse? treelined.BranchInverse The call that takes this back. Absent if the branch had this name.
+---@field inverse? treelined.BranchInverse The call that takes the change back. Absent if the branch had this name.
 ---@field name? string The name as stored. Absent if it has none now.
 
---- The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+--- The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the navigation fails with `leafMoved`.
 ---@class treelined.NavigateTreeParams
 ---@field answerTimeoutMs? integer How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`. Default: 30000.
 ---@field customInstructions? string The focus of the summary. Default: none.
@@ -1452,7 +1452,7 @@
 ---@field editorText? string The text of the target, a user message or custom_message, for an editor.
 ---@field fromHook? boolean Whether a client or a hook wrote the summary. Present with `summaryEntry`.
 ---@field labelEntry? treelined.Entry The label entry that was appended.
----@field message? string The reason that it gave, as text for people. Present if it gave a reason.
+---@field message? string The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field reason? treelined.NavigationReason Why nothing changed, or why no summary was written.
@@ -1463,8 +1463,8 @@
 
 --- A word that no entry has, and known words.
 ---@class treelined.NearWords
----@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3.
----@field taken? string The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+---@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
+---@field taken? string The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter.
 ---@field word string The word of the question.
 
 --- A node of the nested form.
@@ -1644,8 +1644,8 @@
 
 --- Why a row is not folded: ids of the request.
 ---@class treelined.OpenedBy
----@field each? string[] Those of `each` that give the branch a row of its own.
----@field expand? string[] Those of `expand` that keep the branch open.
+---@field each? string[] The ids of `each` that give the branch a row of its own.
+---@field expand? string[] The ids of `expand` that keep the branch open.
 
 --- The writer of appended entries.
 ---@alias treelined.Origin 'self'|'other'
@@ -1879,9 +1879,9 @@
 
 --- A secret of an export that is reviewed before it is written.
 ---@class treelined.ReviewedSecret
----@field count integer How often it is there.
+---@field count integer How often the secret is there.
 ---@field entryIds string[] The entries that have it, at most 20.
----@field id string Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+---@field id string The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session.
 ---@field kind string The kind of the secret; `unknown` for text that only looks like one.
 ---@field length integer Its characters.
 ---@field replaced boolean Whether the export replaces it.
@@ -1953,7 +1953,7 @@
 ---@field tool? string Only entries that call this tool, and its results. Default: all entries.
 ---@field type? string Only entries of this type or custom type. Default: all entries.
 ---@field until? string Only entries before this time, as `since`. Default: no limit.
----@field without? string Words and phrases, of which the own fields of an entry have none. Default: none.
+---@field without? string Words and phrases. Entries whose own fields have one of them are left out. Default: none.
 
 --- The result of `search`.
 ---@class treelined.SearchResult
@@ -1996,7 +1996,7 @@
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field triggerTurn? boolean Whether to ask for a turn if none is running. A queued message never does. Default: false.
----@field turnId? string The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+---@field turnId? string The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
 
 --- The result of `send_message`.
 ---@class treelined.SendMessageResult
@@ -2128,11 +2128,11 @@
 ---@class treelined.SessionReordered
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
----@field since? string The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+---@field since? string The id of the last entry up to which the order is unchanged; null if the order has changed from the beginning.
 
 --- A session in a list.
 ---@class treelined.SessionRow
----@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
 ---@field archived? boolean True: archived on this machine. Absent otherwise.
 ---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
 ---@field created string When the session was created, in ISO 8601.
@@ -2149,7 +2149,7 @@
 ---@field path string The path of the session file.
 ---@field pinned? boolean True: pinned on this machine. Absent otherwise.
 ---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
----@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
@@ -2295,7 +2295,7 @@
 --- The result of `tag_session`.
 ---@class treelined.TagSessionResult
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of this machine.
----@field inverse? treelined.TagInverse The call that takes this back. Absent if nothing changed.
+---@field inverse? treelined.TagInverse The call that takes the change back. Absent if nothing changed.
 ---@field tags string[] All tags of the session after the call, in alphabetical order.
 
 --- The method that changes tags.
@@ -2364,7 +2364,7 @@
 
 --- A deleted session.
 ---@class treelined.TrashedRow
----@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+---@field agentSessions? treelined.AgentSession[] The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
 ---@field archived? boolean True: archived on this machine. Absent otherwise.
 ---@field children? integer The sessions that come from this one: forks and subagents. Absent without any, and from `sessions_changed`.
 ---@field created string When the session was created, in ISO 8601.
@@ -2383,7 +2383,7 @@
 ---@field path string The path of the session file.
 ---@field pinned? boolean True: pinned on this machine. Absent otherwise.
 ---@field queued? boolean True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
----@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
@@ -2452,7 +2452,7 @@
 ---@field customInstructions? string The focus of the summary.
 ---@field entriesToSummarize? treelined.Entry[] The entries to summarize, in file order: those after the common ancestor, or after the nearest compaction of the branch.
 ---@field entryIds? string[] The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
----@field fromSessionId? string The session that has the target and the entries, if it is another one. Present for such a merge.
+---@field fromSessionId? string The session that has the target and the entries. Present for a merge from another session.
 ---@field keptEntries? treelined.Entry[] The entries of the branch that this compaction kept, in file order, without earlier compactions and system messages. Absent without a compaction.
 ---@field keptEntryIds? string[] The ids of the kept entries. Present instead of `keptEntries` if those are too large.
 ---@field label? string The label of the request.
@@ -2482,8 +2482,8 @@
 --- The result of `unarchive_branch`.
 ---@class treelined.UnarchiveBranchResult
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
----@field entryIds string[] The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one.
----@field inverse? treelined.BranchInverse The call that takes this back. Absent if nothing was written.
+---@field entryIds string[] The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no archived branch, several if an archived branch was in another one.
+---@field inverse? treelined.BranchInverse The call that takes the change back. Absent if nothing was written.
 
 --- The params of `undo_navigation`.
 ---@class treelined.UndoNavigationParams
@@ -2562,7 +2562,7 @@
 --- The answers of one group.
 ---@class treelined.UsageRow
 ---@field answers integer The number of answers, and of summaries that a model has written.
----@field answersWithoutTokens integer Those of them for which no tokens are recorded.
+---@field answersWithoutTokens integer The number of these answers for which no tokens are recorded.
 ---@field costs treelined.Costs The cost by what is known of it.
 ---@field key string The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
 ---@field title? string The name of the session, or its first message. Only for sessions.
@@ -2571,7 +2571,7 @@
 --- Sums over answers.
 ---@class treelined.UsageSums
 ---@field answers integer The number of answers, and of summaries that a model has written.
----@field answersWithoutTokens integer Those of them for which no tokens are recorded.
+---@field answersWithoutTokens integer The number of these answers for which no tokens are recorded.
 ---@field costs treelined.Costs The cost by what is known of it.
 ---@field tokens treelined.Tokens The tokens used.
 

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6"
+SCHEMA_HASH = "sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -483,7 +483,7 @@ class AsyncMethods(ABC):
 
         `type`: Only entries of this type or custom type. Default: all entries.
 
-        `without`: Words and phrases, of which the own fields of an entry have none. Default: none.
+        `without`: Words and phrases. Entries whose own fields have one of them are left out. Default: none.
 
         `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
@@ -696,7 +696,7 @@ class AsyncMethods(ABC):
 
         `cwd`: Only conversations of this working directory. Default: all.
 
-        `since`: Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+        `since`: Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 
@@ -961,7 +961,7 @@ class AsyncMethods(ABC):
 
         `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 
-        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+        `entry_id`: The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
 
         `path`: The absolute path of the file to write. Default: the result has `content`.
 
@@ -969,7 +969,7 @@ class AsyncMethods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
-        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+        `values`: Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
 
         `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
 
@@ -1064,7 +1064,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `parent_id`: The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+        `parent_id`: The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
 
         `keep_leaf`: Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
 
@@ -1169,7 +1169,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `tip_id`: The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+        `tip_id`: The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
 
         `from_session_id`: The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 
@@ -1217,7 +1217,7 @@ class AsyncMethods(ABC):
 
         `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
-        `turn_id`: The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+        `turn_id`: The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
 
         `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
@@ -1549,7 +1549,7 @@ class AsyncMethods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `within`: The first entries of branches within it that stay archived when it comes back. Default: none.
+        `within`: The first entries of inner branches that stay archived when the branch comes back. Default: none.
 
         `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
@@ -1966,9 +1966,9 @@ class AsyncMethods(ABC):
 
         `each`: With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
 
-        `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+        `archived`: Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
 
-        `sessions`: Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+        `sessions`: Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
 
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
@@ -2050,7 +2050,7 @@ class AsyncMethods(ABC):
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 
@@ -2996,7 +2996,7 @@ class Methods(ABC):
 
         `type`: Only entries of this type or custom type. Default: all entries.
 
-        `without`: Words and phrases, of which the own fields of an entry have none. Default: none.
+        `without`: Words and phrases. Entries whose own fields have one of them are left out. Default: none.
 
         `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
@@ -3209,7 +3209,7 @@ class Methods(ABC):
 
         `cwd`: Only conversations of this working directory. Default: all.
 
-        `since`: Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+        `since`: Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 
@@ -3474,7 +3474,7 @@ class Methods(ABC):
 
         `scope`: The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
 
-        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+        `entry_id`: The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
 
         `path`: The absolute path of the file to write. Default: the result has `content`.
 
@@ -3482,7 +3482,7 @@ class Methods(ABC):
 
         `redact`: Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
 
-        `values`: Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+        `values`: Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
 
         `review`: Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.
 
@@ -3577,7 +3577,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `parent_id`: The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+        `parent_id`: The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
 
         `keep_leaf`: Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
 
@@ -3682,7 +3682,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `tip_id`: The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+        `tip_id`: The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
 
         `from_session_id`: The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
 
@@ -3730,7 +3730,7 @@ class Methods(ABC):
 
         `details`: Any JSON; its bytes are stored unchanged. Default: none.
 
-        `turn_id`: The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+        `turn_id`: The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
 
         `trigger_turn`: Whether to ask for a turn if none is running. A queued message never does. Default: false.
 
@@ -4062,7 +4062,7 @@ class Methods(ABC):
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
-        `within`: The first entries of branches within it that stay archived when it comes back. Default: none.
+        `within`: The first entries of inner branches that stay archived when the branch comes back. Default: none.
 
         `navigation_id`: The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
 
@@ -4479,9 +4479,9 @@ class Methods(ABC):
 
         `each`: With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
 
-        `archived`: Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+        `archived`: Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
 
-        `sessions`: Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+        `sessions`: Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
 
         `render`: The characters of each row's `prefix`. Default: rows have no `prefix`.
 
@@ -4563,7 +4563,7 @@ class Methods(ABC):
 
         `since`: The id of an entry; the page begins after it. Default: the first entry.
 
-        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+        `known`: How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
 
         `limit`: The most entries of the page. Default: no limit.
 

@@ -43,7 +43,7 @@ CancelReason = Literal["cancelledByClient", "noAnswer", "hookFailed"]
 
 `cancelledByClient`: A client or a hook answered `cancel`.
 `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-`hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+`hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
 """
 
 CancelRequestResult = dict[str, Any]
@@ -55,9 +55,9 @@ CloseSessionResult = dict[str, Any]
 CommandFailure = Literal["error", "timeout", "ownerGone"]
 """Why a command failed.
 
-`error`: The client that offers it answered with an error.
-`timeout`: It took too long.
-`ownerGone`: The connection that offers it has ended.
+`error`: The client that offers the command answered with an error.
+`timeout`: The command took too long.
+`ownerGone`: The connection that offers the command has ended.
 """
 
 CompactionReason = Literal["manual"]
@@ -279,7 +279,7 @@ EventOutcome = Literal[
 ]
 """How a question ended.
 
-`cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
+`cancelled`: A client or a hook answered `cancel`, or failed and has not declared that operations proceed then.
 `summary`: A client or a hook gave the summary.
 `proceed`: All clients and hooks answered.
 `timeout`: Not all answered in time.
@@ -358,14 +358,14 @@ HandoffLossKind = Literal[
 """A kind of parts that a handoff leaves out or changes.
 
 `thoughts`: Thoughts that are left out.
-`closedCalls`: Calls without a result, which get one.
+`closedCalls`: Calls without a result, which get a result.
 `orphanResults`: Results without a call, which are left out.
 `toolNames`: Names of calls that the agent does not have.
 `callIds`: Ids of calls that are replaced.
 `images`: Images that are described.
 `systemMessages`: System messages that are left out.
 `scaffolding`: Messages that an agent wrote for itself, which are left out.
-`beginning`: A beginning that is not a message of the user, which gets one.
+`beginning`: A beginning that is not a message of the user: such a message is put before it.
 `characters`: Characters that are not Unicode.
 `blocks`: Parts of messages of unknown types, which are left out.
 `earlierTurns`: Turns before the last ones.
@@ -399,9 +399,9 @@ ImportFrom = Literal[
 Kinship = Literal["fork", "subagent", "continuation"]
 """How a session comes from another one.
 
-`fork`: It is a copy of a part of it.
-`subagent`: It is the session of a subagent.
-`continuation`: An agent goes on with it in this session.
+`fork`: The session is a copy of a part of the other one.
+`subagent`: The session is that of a subagent.
+`continuation`: An agent goes on with the other session in this session.
 """
 
 LeftReasonKind = Literal["note", "label", "summary"]
@@ -429,7 +429,7 @@ NavigationReason = Literal[
 `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
 `cancelledByClient`: A client or a hook answered `cancel`.
 `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-`hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+`hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
 `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
@@ -695,7 +695,7 @@ class AppendEntriesParams(_AppendEntriesParams, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     parentId: str | None
-    """The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf."""
+    """The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf."""
     keepLeaf: bool | None
     """Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false."""
     group: str | None
@@ -783,12 +783,12 @@ class _ArchiveBranchParams(TypedDict):
 
 
 class ArchiveBranchParams(_ArchiveBranchParams, total=False):
-    """The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`."""
+    """The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon asks with `session_before_tree`, as for `navigate_tree`."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     within: list[str] | None
-    """The first entries of branches within it that stay archived when it comes back. Default: none."""
+    """The first entries of inner branches that stay archived when the branch comes back. Default: none."""
     navigationId: str | None
     """The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one."""
     answerTimeoutMs: int | None
@@ -820,9 +820,9 @@ class ArchiveBranchResult(_ArchiveBranchResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """The reason that it gave, as text for people. Present if it gave a reason."""
+    """The reason that the client, hook or extension gave, as text for people. Present if there is a reason."""
     inverse: BranchInverse
-    """The call that takes this back. Absent if nothing was written."""
+    """The call that takes the change back. Absent if nothing was written."""
 
 
 class _AskUserParams(TypedDict):
@@ -913,7 +913,7 @@ class BashExecutionMessage(_BashExecutionMessage, total=False):
 
 
 class BeginTurnParams(TypedDict, total=False):
-    """The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch."""
+    """The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are refused."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
@@ -934,7 +934,7 @@ class BornSession(TypedDict):
     sessionId: str
     """The id of the session. Untrusted."""
     kind: Kinship
-    """How it comes from the entry."""
+    """How the session comes from the entry."""
 
 
 class _Branch(TypedDict):
@@ -1182,7 +1182,7 @@ class ChooseResult(_ChooseResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """The reason that it gave, as text for people. Present if it gave a reason."""
+    """The reason that the client, hook or extension gave, as text for people. Present if there is a reason."""
     editorText: str
     """The text of the target, a user message or custom_message, for an editor."""
     editorImages: list[ContentBlock]
@@ -1235,18 +1235,18 @@ class CloseSessionParams(TypedDict, total=False):
 
 class _ComesFrom(TypedDict):
     sessionId: str
-    """The id of that session."""
+    """The id of the session."""
     kind: Kinship
-    """How it comes from it."""
+    """How the other session comes from this session."""
 
 
 class ComesFrom(_ComesFrom, total=False):
     """The session from which another one comes."""
 
     entryId: str
-    """The entry of that session at which it hangs. Absent if unknown. Untrusted."""
+    """The entry of this session at which the other session hangs. Absent if unknown. Untrusted."""
     toolCallId: str
-    """The call that spawned it. Absent if unknown, and for others than subagents. Untrusted."""
+    """The call that spawned the other session. Absent if unknown, and if the other session is not a subagent's. Untrusted."""
 
 
 class CommandDetails(TypedDict):
@@ -1260,14 +1260,14 @@ class _CommandFailedDetails(TypedDict):
     name: str
     """The name of the command."""
     reason: CommandFailure
-    """Why it failed."""
+    """Why the command failed."""
 
 
 class CommandFailedDetails(_CommandFailedDetails, total=False):
     """The `details` of `commandFailed`."""
 
     message: str
-    """The error of the client that offers it. Present with the reason `error`."""
+    """The error of the client that offers the command. Present with the reason `error`."""
 
 
 class _CommandInvoked(TypedDict):
@@ -1291,7 +1291,7 @@ class CommandInvoked(_CommandInvoked, total=False):
 
 
 class CompactParams(TypedDict, total=False):
-    """The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`."""
+    """The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with `leafMoved`."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
@@ -1324,7 +1324,7 @@ class CompactResult(_CompactResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """The reason that it gave, as text for people. Present if it gave a reason."""
+    """The reason that the client, hook or extension gave, as text for people. Present if there is a reason."""
     compactionEntry: Entry
     """The new entry. Absent if `cancelled`."""
 
@@ -1388,7 +1388,7 @@ class CompactionPreparation(_CompactionPreparation, total=False):
     turnPrefix: list[Entry]
     """The first part of a turn that the cut splits; it is summarized separately."""
     turnPrefixIds: list[str]
-    """The ids of that part. Present instead of `turnPrefix` if the entries are too large."""
+    """The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large."""
     truncated: bool
     """True if ids replace entries."""
     previousSummary: str
@@ -1572,7 +1572,7 @@ class _ContinueSessionResult(TypedDict):
     messages: int
     """The number of messages that are handed over."""
     tokens: int
-    """Their tokens, estimated."""
+    """The estimated number of tokens of these messages."""
     losses: list[HandoffLoss]
     """The parts of the conversation that the new session does not have."""
     durability: Durability
@@ -1593,7 +1593,7 @@ class ContinueSessionResult(_ContinueSessionResult, total=False):
     missing: list[str]
     """The programs of `steps` that are not on the daemon's `PATH`. Absent if all are."""
     tested: str
-    """The version of the agent that was tested."""
+    """The version of the agent with which continuations were tested."""
 
 
 class Cost(TypedDict, total=False):
@@ -1617,9 +1617,9 @@ class Costs(TypedDict):
     recorded: float | None
     """The cost that tools have recorded; null if they have recorded nothing."""
     estimated: float | None
-    """The cost of answers without a recorded one, by the prices of their models; null if there are none such."""
+    """The cost of the answers without a recorded cost, by the prices of their models; null if there are no such answers."""
     unknownAnswers: int
-    """The number of answers with tokens whose cost is unknown: it is missing in the other two."""
+    """The number of answers with tokens whose cost is unknown. This cost is missing in the other two numbers."""
 
 
 class CreateSessionParams(TypedDict, total=False):
@@ -1921,7 +1921,7 @@ class EventResolved(_EventResolved, total=False):
     by: str
     """The name of the client or hook whose answer or failure decided."""
     message: str
-    """The reason that it gave, as text for people. Present if it cancelled and gave a reason."""
+    """The reason that the client or hook gave, as text for people. Present if the client or hook cancelled and gave a reason."""
 
 
 class EventsLost(TypedDict):
@@ -1948,7 +1948,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     scope: ExportScope | None
     """The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`."""
     entryId: str | None
-    """The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch."""
+    """The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch."""
     path: str | None
     """The absolute path of the file to write. Default: the result has `content`."""
     overwrite: bool | None
@@ -1956,7 +1956,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     redact: bool | None
     """Whether secrets are replaced. Default: true, but for `jsonl` true is refused."""
     values: SecretValues | None
-    """Secrets that the client knows by their value, as hashes: those of its variables. Default: none."""
+    """Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none."""
     review: bool | None
     """Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false."""
     keep: list[str] | None
@@ -2005,7 +2005,7 @@ class _FamilyRow(TypedDict):
     firstMessage: str
     """The first message of the user, as its row in the tree shows it; empty without one."""
     depth: int
-    """The number of sessions above it."""
+    """The number of sessions above this session."""
 
 
 class FamilyRow(_FamilyRow, total=False):
@@ -2018,9 +2018,9 @@ class FamilyRow(_FamilyRow, total=False):
     nativeIds: list[str]
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     sameConversation: list[str]
-    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    """The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any."""
     agentSessions: list[AgentSession]
-    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
+    """The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -2042,9 +2042,9 @@ class FamilyRow(_FamilyRow, total=False):
     queued: bool
     """True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do."""
     comesFrom: ComesFrom
-    """The session from which it comes. Absent for the first session."""
+    """The session from which this session comes. Absent for the first session."""
     cut: bool
-    """True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise."""
+    """True: headers name a cycle, and the cycle is cut above this session, its newest one. Absent otherwise."""
 
 
 class FileOps(TypedDict):
@@ -2088,7 +2088,7 @@ class FoldedBranches(TypedDict):
     """The branches and entries that a folded row stands for."""
 
     branches: int
-    """The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each."""
+    """The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row for each."""
     entries: int
     """The number of visible entries in them."""
 
@@ -2146,7 +2146,7 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """The reason that it gave, as text for people. Present if it gave a reason."""
+    """The reason that the client, hook or extension gave, as text for people. Present if there is a reason."""
 
 
 class FoundHit(TypedDict):
@@ -2214,7 +2214,7 @@ class GetEntriesParams(TypedDict, total=False):
     since: str | None
     """The id of an entry; the page begins after it. Default: the first entry."""
     known: int | None
-    """How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared."""
+    """How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared."""
     limit: int | None
     """The most entries of the page. Default: no limit."""
     maxBytes: int | None
@@ -2348,7 +2348,7 @@ class GetLeafResult(_GetLeafResult, total=False):
     entry: Entry
     """The entry of the leaf. Absent at the empty position."""
     diagnostics: list[Diagnostic]
-    """`leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it."""
+    """`leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of the file."""
 
 
 class GetNavigationLogParams(TypedDict, total=False):
@@ -2459,9 +2459,9 @@ class GetTreeParams(TypedDict, total=False):
     each: list[str] | None
     """With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none."""
     archived: bool | None
-    """Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false."""
+    """Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false."""
     sessions: bool | None
-    """Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false."""
+    """Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false."""
     render: TreeRender | None
     """The characters of each row's `prefix`. Default: rows have no `prefix`."""
     prefixColumns: int | None
@@ -2513,7 +2513,7 @@ class GitPlace(TypedDict, total=False):
     """The place of a session in git."""
 
     branch: str
-    """The name of the branch. Absent on none."""
+    """The name of the branch. Absent if no branch is checked out."""
     commit: str
     """The id of the commit. Absent if unknown."""
     worktree: str
@@ -2599,7 +2599,7 @@ class HitBranch(_HitBranch, total=False):
     leftAt: str
     """The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none."""
     reason: LeftReason
-    """Why it was left, if it is known. Only in the mode `ask`, and off the path."""
+    """Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path."""
     instead: SaidText
     """The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path."""
 
@@ -2632,7 +2632,7 @@ class ImportPlace(TypedDict):
     path: str
     """The absolute path of the folder or database."""
     exists: bool
-    """Whether it is there."""
+    """Whether the folder or database exists."""
     variables: list[str]
     """The environment variables that say where it is."""
 
@@ -2796,7 +2796,7 @@ class _ImportedSession(TypedDict):
     held: int
     """The number of entries that are held back because they may still grow. They are imported when the conversation has a further record, with `final`, or after `heldUntil`."""
     subagents: int
-    """The number of subagents that it spawned."""
+    """The number of subagents that the session spawned."""
 
 
 class ImportedSession(_ImportedSession, total=False):
@@ -2811,7 +2811,7 @@ class ImportedSession(_ImportedSession, total=False):
     familySplit: bool
     """Whether the session would be a branch of another session, had an earlier import not written the two apart."""
     skipped: str
-    """`trashed` if it was deleted and is not imported again."""
+    """`trashed` if the session was deleted and is not imported again."""
     sameConversation: list[str]
     """The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any."""
 
@@ -2827,7 +2827,7 @@ class InitializeParams(_InitializeParams, total=False):
     clientInfo: ClientInfo | None
     """The name and version of the client. Default: none."""
     processId: int | None
-    """The id of a process; when it dies, the connection ends, and a daemon without others. Default: none."""
+    """The id of a process. When the process dies, the connection ends, and so does a daemon without other connections. Default: none."""
     cwd: str | None
     """The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none."""
     capabilities: ClientCapabilities | None
@@ -2883,7 +2883,7 @@ class InverseArguments(_InverseArguments, total=False):
     name: str
     """The former name. Present with `name_branch` if there was one."""
     within: list[str]
-    """The branches within it that were archived by themselves. Present with `archive_branch` if there were some."""
+    """The inner branches that were archived by themselves. Present with `archive_branch` if there were some."""
 
 
 class _KeepBranchParams(TypedDict):
@@ -2945,18 +2945,18 @@ class LeafMovedDetails(TypedDict):
     leafId: str | None
     """The actual leaf; null at the empty position."""
     entries: list[Entry]
-    """The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB."""
+    """The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB."""
 
 
 class LeftReason(TypedDict):
     """The reason why a branch was left."""
 
     kind: LeftReasonKind
-    """Where it stands."""
+    """Where the reason stands."""
     entryId: str
     """The id of the note, of the label entry, or of the summary."""
     text: str
-    """Its text on one line, at most 200 characters."""
+    """The text of the reason on one line, at most 200 characters."""
 
 
 class Limits(TypedDict):
@@ -3131,7 +3131,7 @@ class MarkSessionResult(_MarkSessionResult, total=False):
     """The result of `mark_session`."""
 
     inverse: MarkInverse
-    """The call that takes this back. Absent if nothing changed."""
+    """The call that takes the change back. Absent if nothing changed."""
 
 
 class Match(TypedDict):
@@ -3149,7 +3149,7 @@ class MergeBranchParams(TypedDict, total=False):
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
     tipId: str | None
-    """The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required."""
+    """The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens."""
     fromSessionId: str | None
     """The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session."""
     customInstructions: str | None
@@ -3278,7 +3278,7 @@ class NameBranchResult(_NameBranchResult, total=False):
     name: str
     """The name as stored. Absent if it has none now."""
     inverse: BranchInverse
-    """The call that takes this back. Absent if the branch had this name."""
+    """The call that takes the change back. Absent if the branch had this name."""
 
 
 class _NavigateTreeParams(TypedDict):
@@ -3287,7 +3287,7 @@ class _NavigateTreeParams(TypedDict):
 
 
 class NavigateTreeParams(_NavigateTreeParams, total=False):
-    """The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`."""
+    """The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the navigation fails with `leafMoved`."""
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
@@ -3332,7 +3332,7 @@ class Navigation(_Navigation, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """The reason that it gave, as text for people. Present if it gave a reason."""
+    """The reason that the client, hook or extension gave, as text for people. Present if there is a reason."""
     editorText: str
     """The text of the target, a user message or custom_message, for an editor."""
     editorImages: list[ContentBlock]
@@ -3349,14 +3349,14 @@ class _NearWords(TypedDict):
     word: str
     """The word of the question."""
     near: list[str]
-    """Known words that differ from it by at most two letters, the nearest first; at most 3."""
+    """Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these."""
 
 
 class NearWords(_NearWords, total=False):
     """A word that no entry has, and known words."""
 
     taken: str
-    """The one of `near` whose entries are hits in its place. Absent if none begins with the same letter."""
+    """The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter."""
 
 
 class _NestedNode(TypedDict):
@@ -3728,9 +3728,9 @@ class OpenedBy(TypedDict, total=False):
     """Why a row is not folded: ids of the request."""
 
     expand: list[str]
-    """Those of `expand` that keep the branch open."""
+    """The ids of `expand` that keep the branch open."""
     each: list[str]
-    """Those of `each` that give the branch a row of its own."""
+    """The ids of `each` that give the branch a row of its own."""
 
 
 class OtherBlock(TypedDict):
@@ -4171,7 +4171,7 @@ class ReviewedSecret(TypedDict):
     """A secret of an export that is reviewed before it is written."""
 
     id: str
-    """Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session."""
+    """The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session."""
     kind: str
     """The kind of the secret; `unknown` for text that only looks like one."""
     replaced: bool
@@ -4181,7 +4181,7 @@ class ReviewedSecret(TypedDict):
     length: int
     """Its characters."""
     count: int
-    """How often it is there."""
+    """How often the secret is there."""
     entryIds: list[str]
     """The entries that have it, at most 20."""
 
@@ -4361,7 +4361,7 @@ class SendMessageParams(_SendMessageParams, total=False):
     details: Any
     """Any JSON; its bytes are stored unchanged. Default: none."""
     turnId: str | None
-    """The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf."""
+    """The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf."""
     triggerTurn: bool | None
     """Whether to ask for a turn if none is running. A queued message never does. Default: false."""
     entryId: str | None
@@ -4631,7 +4631,7 @@ class SessionReordered(TypedDict):
     seq: int
     """The number of this notification in the session."""
     since: str | None
-    """The id of the last entry up to which the order is as it was; null if it is another from the beginning."""
+    """The id of the last entry up to which the order is unchanged; null if the order has changed from the beginning."""
 
 
 class _SessionRow(TypedDict):
@@ -4661,9 +4661,9 @@ class SessionRow(_SessionRow, total=False):
     nativeIds: list[str]
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     sameConversation: list[str]
-    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    """The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any."""
     agentSessions: list[AgentSession]
-    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
+    """The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -4938,7 +4938,7 @@ class TagSessionResult(_TagSessionResult, total=False):
     """The result of `tag_session`."""
 
     inverse: TagInverse
-    """The call that takes this back. Absent if nothing changed."""
+    """The call that takes the change back. Absent if nothing changed."""
 
 
 class _TeamSessionRow(TypedDict):
@@ -5098,9 +5098,9 @@ class TrashedRow(_TrashedRow, total=False):
     nativeIds: list[str]
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     sameConversation: list[str]
-    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
+    """The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any."""
     agentSessions: list[AgentSession]
-    """The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any."""
+    """The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -5225,7 +5225,7 @@ class TreePreparation(_TreePreparation, total=False):
     """The branch that a navigation is about to leave."""
 
     fromSessionId: str
-    """The session that has the target and the entries, if it is another one. Present for such a merge."""
+    """The session that has the target and the entries. Present for a merge from another session."""
     previousSummary: str
     """The summary of the nearest compaction on the branch. The model saw it first, then `keptEntries`, then `entriesToSummarize`. Absent without a compaction."""
     keptEntries: list[Entry]
@@ -5275,7 +5275,7 @@ class UnarchiveBranchParams(_UnarchiveBranchParams, total=False):
 
 class _UnarchiveBranchResult(TypedDict):
     entryIds: list[str]
-    """The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one."""
+    """The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no archived branch, several if an archived branch was in another one."""
     durability: Durability
     """How safe the write is at the time of the response; `none` if nothing was written."""
 
@@ -5284,7 +5284,7 @@ class UnarchiveBranchResult(_UnarchiveBranchResult, total=False):
     """The result of `unarchive_branch`."""
 
     inverse: BranchInverse
-    """The call that takes this back. Absent if nothing was written."""
+    """The call that takes the change back. Absent if nothing was written."""
 
 
 class UndoNavigationParams(TypedDict, total=False):
@@ -5414,7 +5414,7 @@ class _UsageRow(TypedDict):
     answers: int
     """The number of answers, and of summaries that a model has written."""
     answersWithoutTokens: int
-    """Those of them for which no tokens are recorded."""
+    """The number of these answers for which no tokens are recorded."""
     tokens: Tokens
     """The tokens used."""
     costs: Costs
@@ -5434,7 +5434,7 @@ class UsageSums(TypedDict):
     answers: int
     """The number of answers, and of summaries that a model has written."""
     answersWithoutTokens: int
-    """Those of them for which no tokens are recorded."""
+    """The number of these answers for which no tokens are recorded."""
     tokens: Tokens
     """The tokens used."""
     costs: Costs

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:7afdf5ede27c5ef13cc05a4e50cdd2c0ac79b8c3856f03228bb26c0444d5b6d6";
+    "sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02";

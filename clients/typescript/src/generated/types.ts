@@ -74,7 +74,7 @@ export type OnNoAnswer = 'proceed' | 'cancel';
  * `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
  * `cancelledByClient`: A client or a hook answered `cancel`.
  * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
- * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+ * `hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
  * `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
  * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
  */
@@ -117,9 +117,9 @@ export type AskingEvent =
 /**
  * How a session comes from another one.
  *
- * `fork`: It is a copy of a part of it.
- * `subagent`: It is the session of a subagent.
- * `continuation`: An agent goes on with it in this session.
+ * `fork`: The session is a copy of a part of the other one.
+ * `subagent`: The session is that of a subagent.
+ * `continuation`: An agent goes on with the other session in this session.
  */
 export type Kinship = 'fork' | 'subagent' | 'continuation';
 /**
@@ -151,7 +151,7 @@ export type BusyBy = 'turn' | 'compaction' | 'navigation';
  *
  * `cancelledByClient`: A client or a hook answered `cancel`.
  * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
- * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+ * `hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
  */
 export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
 /**
@@ -161,9 +161,9 @@ export type RequestId = string | number;
 /**
  * Why a command failed.
  *
- * `error`: The client that offers it answered with an error.
- * `timeout`: It took too long.
- * `ownerGone`: The connection that offers it has ended.
+ * `error`: The client that offers the command answered with an error.
+ * `timeout`: The command took too long.
+ * `ownerGone`: The connection that offers the command has ended.
  */
 export type CommandFailure = 'error' | 'timeout' | 'ownerGone';
 /**
@@ -197,14 +197,14 @@ export type HandedThoughts = 'drop' | 'text';
  * A kind of parts that a handoff leaves out or changes.
  *
  * `thoughts`: Thoughts that are left out.
- * `closedCalls`: Calls without a result, which get one.
+ * `closedCalls`: Calls without a result, which get a result.
  * `orphanResults`: Results without a call, which are left out.
  * `toolNames`: Names of calls that the agent does not have.
  * `callIds`: Ids of calls that are replaced.
  * `images`: Images that are described.
  * `systemMessages`: System messages that are left out.
  * `scaffolding`: Messages that an agent wrote for itself, which are left out.
- * `beginning`: A beginning that is not a message of the user, which gets one.
+ * `beginning`: A beginning that is not a message of the user: such a message is put before it.
  * `characters`: Characters that are not Unicode.
  * `blocks`: Parts of messages of unknown types, which are left out.
  * `earlierTurns`: Turns before the last ones.
@@ -406,7 +406,7 @@ export type ErrorKind =
 /**
  * How a question ended.
  *
- * `cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
+ * `cancelled`: A client or a hook answered `cancel`, or failed and has not declared that operations proceed then.
  * `summary`: A client or a hook gave the summary.
  * `proceed`: All clients and hooks answered.
  * `timeout`: Not all answered in time.
@@ -936,7 +936,7 @@ export interface AppendEntriesParams {
    */
   entries: [NewEntry, ...NewEntry[]];
   /**
-   * The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+   * The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
    */
   parentId?: string | null;
   /**
@@ -1811,7 +1811,7 @@ export interface AppendMessageResult {
   durability: Durability;
 }
 /**
- * The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+ * The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
  */
 export interface ArchiveBranchParams {
   /**
@@ -1823,7 +1823,7 @@ export interface ArchiveBranchParams {
    */
   entryId: string;
   /**
-   * The first entries of branches within it that stay archived when it comes back. Default: none.
+   * The first entries of inner branches that stay archived when the branch comes back. Default: none.
    */
   within?: string[] | null;
   /**
@@ -1860,7 +1860,7 @@ export interface ArchiveBranchResult {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it gave a reason.
+   * The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
    */
   message?: string;
   /**
@@ -1876,7 +1876,7 @@ export interface ArchiveBranchResult {
    */
   newLeafId: string | null;
   /**
-   * The call that takes this back. Absent if nothing was written.
+   * The call that takes the change back. Absent if nothing was written.
    */
   inverse?: BranchInverse;
   /**
@@ -1910,7 +1910,7 @@ export interface InverseArguments {
    */
   name?: string;
   /**
-   * The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+   * The inner branches that were archived by themselves. Present with `archive_branch` if there were some.
    */
   within?: string[];
 }
@@ -1969,7 +1969,7 @@ export interface AskUserResult {
   reason?: DismissReason;
 }
 /**
- * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
+ * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are refused.
  */
 export interface BeginTurnParams {
   /**
@@ -1999,7 +1999,7 @@ export interface BornSession {
    */
   sessionId: string;
   /**
-   * How it comes from the entry.
+   * How the session comes from the entry.
    */
   kind: Kinship;
 }
@@ -2739,11 +2739,11 @@ export interface Costs {
    */
   recorded: number | null;
   /**
-   * The cost of answers without a recorded one, by the prices of their models; null if there are none such.
+   * The cost of the answers without a recorded cost, by the prices of their models; null if there are no such answers.
    */
   estimated: number | null;
   /**
-   * The number of answers with tokens whose cost is unknown: it is missing in the other two.
+   * The number of answers with tokens whose cost is unknown. This cost is missing in the other two numbers.
    */
   unknownAnswers: number;
 }
@@ -2896,7 +2896,7 @@ export interface ChooseResult {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it gave a reason.
+   * The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
    */
   message?: string;
   /**
@@ -3008,19 +3008,19 @@ export interface CloseSessionResult {}
  */
 export interface ComesFrom {
   /**
-   * The id of that session.
+   * The id of the session.
    */
   sessionId: string;
   /**
-   * How it comes from it.
+   * How the other session comes from this session.
    */
   kind: Kinship;
   /**
-   * The entry of that session at which it hangs. Absent if unknown. Untrusted.
+   * The entry of this session at which the other session hangs. Absent if unknown. Untrusted.
    */
   entryId?: string;
   /**
-   * The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+   * The call that spawned the other session. Absent if unknown, and if the other session is not a subagent's. Untrusted.
    */
   toolCallId?: string;
 }
@@ -3042,11 +3042,11 @@ export interface CommandFailedDetails {
    */
   name: string;
   /**
-   * Why it failed.
+   * Why the command failed.
    */
   reason: CommandFailure;
   /**
-   * The error of the client that offers it. Present with the reason `error`.
+   * The error of the client that offers the command. Present with the reason `error`.
    */
   message?: string;
 }
@@ -3080,7 +3080,7 @@ export interface CommandInvoked {
   timeoutMs: number;
 }
 /**
- * The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+ * The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with `leafMoved`.
  */
 export interface CompactParams {
   /**
@@ -3129,7 +3129,7 @@ export interface CompactResult {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it gave a reason.
+   * The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
    */
   message?: string;
   /**
@@ -3162,7 +3162,7 @@ export interface CompactionPreparation {
    */
   turnPrefix?: Entry[];
   /**
-   * The ids of that part. Present instead of `turnPrefix` if the entries are too large.
+   * The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large.
    */
   turnPrefixIds?: string[];
   /**
@@ -3459,7 +3459,7 @@ export interface ContinueSessionResult {
    */
   messages: number;
   /**
-   * Their tokens, estimated.
+   * The estimated number of tokens of these messages.
    */
   tokens: number;
   /**
@@ -3471,7 +3471,7 @@ export interface ContinueSessionResult {
    */
   missing?: string[];
   /**
-   * The version of the agent that was tested.
+   * The version of the agent with which continuations were tested.
    */
   tested?: string;
   /**
@@ -3572,7 +3572,7 @@ export interface SpawnedBy {
  */
 export interface GitPlace {
   /**
-   * The name of the branch. Absent on none.
+   * The name of the branch. Absent if no branch is checked out.
    */
   branch?: string;
   /**
@@ -3766,7 +3766,7 @@ export interface TreePreparation {
    */
   targetId: string;
   /**
-   * The session that has the target and the entries, if it is another one. Present for such a merge.
+   * The session that has the target and the entries. Present for a merge from another session.
    */
   fromSessionId?: string;
   /**
@@ -3975,7 +3975,7 @@ export interface EventResolved {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it cancelled and gave a reason.
+   * The reason that the client or hook gave, as text for people. Present if the client or hook cancelled and gave a reason.
    */
   message?: string;
 }
@@ -4013,7 +4013,7 @@ export interface ExportSessionParams {
    */
   scope?: ExportScope | null;
   /**
-   * The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+   * The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
    */
   entryId?: string | null;
   /**
@@ -4029,7 +4029,7 @@ export interface ExportSessionParams {
    */
   redact?: boolean | null;
   /**
-   * Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+   * Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
    */
   values?: SecretValues | null;
   /**
@@ -4136,7 +4136,7 @@ export interface Redaction {
  */
 export interface ReviewedSecret {
   /**
-   * Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+   * The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session.
    */
   id: string;
   /**
@@ -4156,7 +4156,7 @@ export interface ReviewedSecret {
    */
   length: number;
   /**
-   * How often it is there.
+   * How often the secret is there.
    */
   count: number;
   /**
@@ -4209,11 +4209,11 @@ export interface FamilyRow {
    */
   nativeIds?: string[];
   /**
-   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   * The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
    */
   sameConversation?: string[];
   /**
-   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   * The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
    */
   agentSessions?: AgentSession[];
   /**
@@ -4257,15 +4257,15 @@ export interface FamilyRow {
    */
   queued?: boolean;
   /**
-   * The number of sessions above it.
+   * The number of sessions above this session.
    */
   depth: number;
   /**
-   * The session from which it comes. Absent for the first session.
+   * The session from which this session comes. Absent for the first session.
    */
   comesFrom?: ComesFrom;
   /**
-   * True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+   * True: headers name a cycle, and the cycle is cut above this session, its newest one. Absent otherwise.
    */
   cut?: boolean;
 }
@@ -4313,7 +4313,7 @@ export interface OpenOn {
  */
 export interface FoldedBranches {
   /**
-   * The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+   * The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row for each.
    */
   branches: number;
   /**
@@ -4405,7 +4405,7 @@ export interface ForkSessionResult {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it gave a reason.
+   * The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
    */
   message?: string;
   /**
@@ -4484,7 +4484,7 @@ export interface HitBranch {
    */
   leftAt?: string;
   /**
-   * Why it was left, if it is known. Only in the mode `ask`, and off the path.
+   * Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
    */
   reason?: LeftReason;
   /**
@@ -4497,7 +4497,7 @@ export interface HitBranch {
  */
 export interface LeftReason {
   /**
-   * Where it stands.
+   * Where the reason stands.
    */
   kind: LeftReasonKind;
   /**
@@ -4505,7 +4505,7 @@ export interface LeftReason {
    */
   entryId: string;
   /**
-   * Its text on one line, at most 200 characters.
+   * The text of the reason on one line, at most 200 characters.
    */
   text: string;
 }
@@ -4599,7 +4599,7 @@ export interface GetEntriesParams {
    */
   since?: string | null;
   /**
-   * How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+   * How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
    */
   known?: number | null;
   /**
@@ -4770,7 +4770,7 @@ export interface GetLeafResult {
    */
   entry?: Entry;
   /**
-   * `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it.
+   * `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of the file.
    */
   diagnostics?: Diagnostic[];
 }
@@ -4968,11 +4968,11 @@ export interface GetTreeParams {
    */
   each?: string[] | null;
   /**
-   * Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+   * Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
    */
   archived?: boolean | null;
   /**
-   * Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+   * Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
    */
   sessions?: boolean | null;
   /**
@@ -5197,11 +5197,11 @@ export interface Match {
  */
 export interface OpenedBy {
   /**
-   * Those of `expand` that keep the branch open.
+   * The ids of `expand` that keep the branch open.
    */
   expand?: string[];
   /**
-   * Those of `each` that give the branch a row of its own.
+   * The ids of `each` that give the branch a row of its own.
    */
   each?: string[];
 }
@@ -5289,7 +5289,7 @@ export interface UsageRow {
    */
   answers: number;
   /**
-   * Those of them for which no tokens are recorded.
+   * The number of these answers for which no tokens are recorded.
    */
   answersWithoutTokens: number;
   /**
@@ -5310,7 +5310,7 @@ export interface UsageSums {
    */
   answers: number;
   /**
-   * Those of them for which no tokens are recorded.
+   * The number of these answers for which no tokens are recorded.
    */
   answersWithoutTokens: number;
   /**
@@ -5382,7 +5382,7 @@ export interface ImportPlace {
    */
   path: string;
   /**
-   * Whether it is there.
+   * Whether the folder or database exists.
    */
   exists: boolean;
   /**
@@ -5444,7 +5444,7 @@ export interface ImportSessionsParams {
    */
   cwd?: string | null;
   /**
-   * Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+   * Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
    */
   since?: string | null;
   /**
@@ -5558,7 +5558,7 @@ export interface ImportedSession {
    */
   heldUntil?: string;
   /**
-   * The number of subagents that it spawned.
+   * The number of subagents that the session spawned.
    */
   subagents: number;
   /**
@@ -5570,7 +5570,7 @@ export interface ImportedSession {
    */
   familySplit?: boolean;
   /**
-   * `trashed` if it was deleted and is not imported again.
+   * `trashed` if the session was deleted and is not imported again.
    */
   skipped?: string;
   /**
@@ -5707,7 +5707,7 @@ export interface InitializeParams {
    */
   clientInfo?: ClientInfo | null;
   /**
-   * The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
+   * The id of a process. When the process dies, the connection ends, and so does a daemon without other connections. Default: none.
    */
   processId?: number | null;
   /**
@@ -5859,7 +5859,7 @@ export interface LeafMovedDetails {
    */
   leafId: string | null;
   /**
-   * The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
+   * The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
    */
   entries: Entry[];
 }
@@ -6091,11 +6091,11 @@ export interface SessionRow {
    */
   nativeIds?: string[];
   /**
-   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   * The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
    */
   sameConversation?: string[];
   /**
-   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   * The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
    */
   agentSessions?: AgentSession[];
   /**
@@ -6251,11 +6251,11 @@ export interface TrashedRow {
    */
   nativeIds?: string[];
   /**
-   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   * The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
    */
   sameConversation?: string[];
   /**
-   * The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+   * The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
    */
   agentSessions?: AgentSession[];
   /**
@@ -6380,7 +6380,7 @@ export interface MarkSessionResult {
    */
   archived: boolean;
   /**
-   * The call that takes this back. Absent if nothing changed.
+   * The call that takes the change back. Absent if nothing changed.
    */
   inverse?: MarkInverse;
 }
@@ -6393,7 +6393,7 @@ export interface MergeBranchParams {
    */
   sessionId?: string | null;
   /**
-   * The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+   * The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
    */
   tipId?: string | null;
   /**
@@ -6426,7 +6426,7 @@ export interface Navigation {
    */
   by?: string;
   /**
-   * The reason that it gave, as text for people. Present if it gave a reason.
+   * The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
    */
   message?: string;
   /**
@@ -6509,7 +6509,7 @@ export interface NameBranchResult {
    */
   name?: string;
   /**
-   * The call that takes this back. Absent if the branch had this name.
+   * The call that takes the change back. Absent if the branch had this name.
    */
   inverse?: BranchInverse;
   /**
@@ -6518,7 +6518,7 @@ export interface NameBranchResult {
   durability: Durability;
 }
 /**
- * The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+ * The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the navigation fails with `leafMoved`.
  */
 export interface NavigateTreeParams {
   /**
@@ -6579,11 +6579,11 @@ export interface NearWords {
    */
   word: string;
   /**
-   * Known words that differ from it by at most two letters, the nearest first; at most 3.
+   * Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
    */
   near: string[];
   /**
-   * The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+   * The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter.
    */
   taken?: string;
 }
@@ -7269,7 +7269,7 @@ export interface SearchParams {
    */
   type?: string | null;
   /**
-   * Words and phrases, of which the own fields of an entry have none. Default: none.
+   * Words and phrases. Entries whose own fields have one of them are left out. Default: none.
    */
   without?: string | null;
   /**
@@ -7399,7 +7399,7 @@ export interface SendMessageParams {
     [k: string]: unknown;
   };
   /**
-   * The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+   * The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
    */
   turnId?: string | null;
   /**
@@ -7676,7 +7676,7 @@ export interface SessionReordered {
    */
   seq: number;
   /**
-   * The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+   * The id of the last entry up to which the order is unchanged; null if the order has changed from the beginning.
    */
   since: string | null;
 }
@@ -7964,7 +7964,7 @@ export interface TagSessionResult {
    */
   tags: string[];
   /**
-   * The call that takes this back. Absent if nothing changed.
+   * The call that takes the change back. Absent if nothing changed.
    */
   inverse?: TagInverse;
   /**
@@ -8020,11 +8020,11 @@ export interface UnarchiveBranchParams {
  */
 export interface UnarchiveBranchResult {
   /**
-   * The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one.
+   * The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no archived branch, several if an archived branch was in another one.
    */
   entryIds: string[];
   /**
-   * The call that takes this back. Absent if nothing was written.
+   * The call that takes the change back. Absent if nothing was written.
    */
   inverse?: BranchInverse;
   /**

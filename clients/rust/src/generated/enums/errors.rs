@@ -16,9 +16,9 @@ string_enum! {
 string_enum! {
     /// Why a command failed.
     ///
-    /// `error`: The client that offers it answered with an error.
-    /// `timeout`: It took too long.
-    /// `ownerGone`: The connection that offers it has ended.
+    /// `error`: The client that offers the command answered with an error.
+    /// `timeout`: The command took too long.
+    /// `ownerGone`: The connection that offers the command has ended.
     pub enum CommandFailure {
         Error = "error",
         Timeout = "timeout",

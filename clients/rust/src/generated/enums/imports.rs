@@ -34,14 +34,14 @@ string_enum! {
     /// A kind of parts that a handoff leaves out or changes.
     ///
     /// `thoughts`: Thoughts that are left out.
-    /// `closedCalls`: Calls without a result, which get one.
+    /// `closedCalls`: Calls without a result, which get a result.
     /// `orphanResults`: Results without a call, which are left out.
     /// `toolNames`: Names of calls that the agent does not have.
     /// `callIds`: Ids of calls that are replaced.
     /// `images`: Images that are described.
     /// `systemMessages`: System messages that are left out.
     /// `scaffolding`: Messages that an agent wrote for itself, which are left out.
-    /// `beginning`: A beginning that is not a message of the user, which gets one.
+    /// `beginning`: A beginning that is not a message of the user: such a message is put before it.
     /// `characters`: Characters that are not Unicode.
     /// `blocks`: Parts of messages of unknown types, which are left out.
     /// `earlierTurns`: Turns before the last ones.

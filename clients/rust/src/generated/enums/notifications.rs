@@ -144,7 +144,7 @@ string_enum! {
 string_enum! {
     /// How a question ended.
     ///
-    /// `cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
+    /// `cancelled`: A client or a hook answered `cancel`, or failed and has not declared that operations proceed then.
     /// `summary`: A client or a hook gave the summary.
     /// `proceed`: All clients and hooks answered.
     /// `timeout`: Not all answered in time.

@@ -9,7 +9,7 @@ string_enum! {
     ///
     /// `cancelledByClient`: A client or a hook answered `cancel`.
     /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-    /// `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+    /// `hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
     pub enum CancelReason {
         CancelledByClient = "cancelledByClient",
         NoAnswer = "noAnswer",
@@ -76,9 +76,9 @@ string_enum! {
 string_enum! {
     /// How a session comes from another one.
     ///
-    /// `fork`: It is a copy of a part of it.
-    /// `subagent`: It is the session of a subagent.
-    /// `continuation`: An agent goes on with it in this session.
+    /// `fork`: The session is a copy of a part of the other one.
+    /// `subagent`: The session is that of a subagent.
+    /// `continuation`: An agent goes on with the other session in this session.
     pub enum Kinship {
         Fork = "fork",
         Subagent = "subagent",
@@ -92,7 +92,7 @@ string_enum! {
     /// `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
     /// `cancelledByClient`: A client or a hook answered `cancel`.
     /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-    /// `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
+    /// `hookFailed`: A client, a hook or an extension failed, and has not declared that operations proceed then. `by` names it.
     /// `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
     /// `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
     pub enum NavigationReason {

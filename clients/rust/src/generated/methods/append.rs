@@ -11,8 +11,8 @@ use crate::{
 
 impl Client {
     /// Appends one message at the leaf or below another entry. After the append the leaf is the new
-    /// entry. An append with `parentId` is not a navigation: it asks no client and cannot be undone.
-    /// `append_message`
+    /// entry. An append with `parentId` is not a navigation: it asks no client and cannot be
+    /// undone. `append_message`
     ///
     /// - `message`: The message, with a `role`. Its bytes are stored unchanged.
     ///

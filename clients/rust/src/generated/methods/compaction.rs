@@ -23,7 +23,8 @@ impl Client {
 
     /// Replaces the older part of the context by a summary. The daemon asks with
     /// `session_before_compact`, has the summary written, and appends a compaction entry. Later
-    /// requests run while it waits; if they move the leaf, it fails with `leafMoved`. `compact`
+    /// requests run while the daemon waits; if they move the leaf, the compaction fails with
+    /// `leafMoved`. `compact`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
     /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,

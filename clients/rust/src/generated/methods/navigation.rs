@@ -52,8 +52,8 @@ impl Client {
 
     /// Moves the leaf to another place of the tree, asks clients first, and summarizes the branch
     /// left behind if wanted. The daemon asks with `session_before_tree`, has a summary written if
-    /// one is wanted, then moves the leaf in one write. Later requests run while it waits; if they
-    /// move the leaf, it fails with `leafMoved`. `navigate_tree`
+    /// one is wanted, then moves the leaf in one write. Later requests run while the daemon waits;
+    /// if they move the leaf, the navigation fails with `leafMoved`. `navigate_tree`
     ///
     /// - `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
     ///
@@ -155,7 +155,7 @@ impl Client {
     }
 
     /// Puts a branch away: it is gone from trees, lists, counts and search until it is asked for.
-    /// If the leaf is in the branch, it moves out first: the daemon asks with
+    /// If the leaf is in the branch, the leaf moves out of the branch first: the daemon asks with
     /// `session_before_tree`, as for `navigate_tree`. `archive_branch`
     ///
     /// - `entry_id`: The id of an entry of the branch, as its tip.

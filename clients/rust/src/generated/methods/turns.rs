@@ -10,8 +10,8 @@ use crate::{
 impl Client {
     /// Declares that the client's agent starts a turn; until it ends, the leaf moves only by
     /// appending. Until `end_turn`, operations that move the leaf without appending fail with
-    /// `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to
-    /// archive the branch. `begin_turn`
+    /// `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving
+    /// the branch are refused. `begin_turn`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionDeleted`,
     /// `sessionReplaced`, `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.

@@ -14,7 +14,7 @@ pub struct AppendEntriesParams {
     pub session_id: Option<String>,
     /// The entries, in order. The bytes of their members are stored unchanged. At least one.
     pub entries: Vec<Json>,
-    /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+    /// The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<Option<String>>,
     /// Whether to append in the background: the entries grow the branch at the parent of the first one, which must be given, and every leaf stays where it is. `expectedLeafId` is then the end of that branch. Default: false.
@@ -98,7 +98,7 @@ pub struct MergeBranchParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+    /// The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tip_id: Option<String>,
     /// The session that has the branch, open or not: a fork of this one, the session of a subagent, or any other. A summary of the branch that the path to the leaf has already is returned, not written again. Default: this session.
@@ -128,7 +128,7 @@ pub struct SendMessageParams {
     /// Any JSON; its bytes are stored unchanged. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
-    /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+    /// The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// Whether to ask for a turn if none is running. A queued message never does. Default: false.

@@ -5,7 +5,7 @@
 use crate::OnNoAnswer;
 use serde::Serialize;
 
-/// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+/// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with `leafMoved`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactParams {

@@ -17,7 +17,7 @@ pub struct AbortNavigationParams {
     pub navigation_id: Option<String>,
 }
 
-/// The params of `archive_branch`. If the leaf is in the branch, it moves out first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
+/// The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon asks with `session_before_tree`, as for `navigate_tree`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveBranchParams {
@@ -26,7 +26,7 @@ pub struct ArchiveBranchParams {
     pub session_id: Option<String>,
     /// The id of an entry of the branch, as its tip.
     pub entry_id: String,
-    /// The first entries of branches within it that stay archived when it comes back. Default: none.
+    /// The first entries of inner branches that stay archived when the branch comes back. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Vec<String>>,
     /// The id of the move in `abort_navigation` and in notifications. Default: the daemon chooses one.
@@ -129,7 +129,7 @@ pub struct NameBranchParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
-/// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
+/// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the navigation fails with `leafMoved`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NavigateTreeParams {

@@ -60,7 +60,7 @@ pub struct GetEntriesParams {
     /// The id of an entry; the page begins after it. Default: the first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<u64>,
     /// The most entries of the page. Default: no limit.
@@ -181,10 +181,10 @@ pub struct GetTreeParams {
     /// With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Vec<String>>,
-    /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+    /// Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
-    /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+    /// Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<bool>,
     /// The characters of each row's `prefix`. Default: rows have no `prefix`.

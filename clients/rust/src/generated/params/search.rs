@@ -67,7 +67,7 @@ pub struct SearchParams {
     /// Only entries of this type or custom type. Default: all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#type: Option<String>,
-    /// Words and phrases, of which the own fields of an entry have none. Default: none.
+    /// Words and phrases. Entries whose own fields have one of them are left out. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
     /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.

@@ -70,7 +70,7 @@ pub struct ExportSessionParams {
     /// The part of the session to export. Default: `tree` for `html`, `jsonl`, `dpo` and `verifiers`, else `branch`. `branch` is refused for `dpo`, and every other one for `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ExportScope>,
-    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+    /// The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
     /// The absolute path of the file to write. Default: the result has `content`.
@@ -82,7 +82,7 @@ pub struct ExportSessionParams {
     /// Whether secrets are replaced. Default: true, but for `jsonl` true is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redact: Option<bool>,
-    /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+    /// Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<SecretValues>,
     /// Whether nothing is written, and the result has `review`. Default: false; refused for `jsonl`, and if `redact` is false.

@@ -22,7 +22,7 @@ pub struct AnswerEventParams {
     pub extend_ms: Option<u64>,
 }
 
-/// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; a turn of a branch refuses nothing but to close or delete the session and to archive the branch.
+/// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are refused.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeginTurnParams {

@@ -18,7 +18,7 @@ pub struct CompactResult {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The new entry. Absent if `cancelled`.

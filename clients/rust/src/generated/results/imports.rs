@@ -44,14 +44,14 @@ pub struct ContinueSessionResult {
     pub text: Option<String>,
     /// The number of messages that are handed over.
     pub messages: u64,
-    /// Their tokens, estimated.
+    /// The estimated number of tokens of these messages.
     pub tokens: u64,
     /// The parts of the conversation that the new session does not have.
     pub losses: Vec<HandoffLoss>,
     /// The programs of `steps` that are not on the daemon's `PATH`. Absent if all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// The version of the agent that was tested.
+    /// The version of the agent with which continuations were tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested: Option<String>,
     /// The failures that the record of the continuation survives.

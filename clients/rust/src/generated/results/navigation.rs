@@ -30,7 +30,7 @@ pub struct ArchiveBranchResult {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The id of the first entry of the branch.
@@ -39,7 +39,7 @@ pub struct ArchiveBranchResult {
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
     pub new_leaf_id: Option<String>,
-    /// The call that takes this back. Absent if nothing was written.
+    /// The call that takes the change back. Absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -78,7 +78,7 @@ pub struct ChooseResult {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The text of the target, a user message or custom_message, for an editor.
@@ -142,7 +142,7 @@ pub struct NameBranchResult {
     /// The name as stored. Absent if it has none now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The call that takes this back. Absent if the branch had this name.
+    /// The call that takes the change back. Absent if the branch had this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -196,9 +196,9 @@ pub struct ShedBranchesResult {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct UnarchiveBranchResult {
-    /// The first entry of each branch that was brought back, from the entry upwards: none if it is in no archived branch, several if an archived branch was in another one.
+    /// The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no archived branch, several if an archived branch was in another one.
     pub entry_ids: Vec<String>,
-    /// The call that takes this back. Absent if nothing was written.
+    /// The call that takes the change back. Absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<BranchInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written.

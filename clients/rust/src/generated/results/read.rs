@@ -106,7 +106,7 @@ pub struct GetLeafResult {
     /// The entry of the leaf. Absent at the empty position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
-    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of it.
+    /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background write; `logRewound`, if the team's stream has lost lines of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
 }

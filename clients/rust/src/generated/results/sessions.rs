@@ -79,7 +79,7 @@ pub struct ForkSessionResult {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
@@ -152,7 +152,7 @@ pub struct MarkSessionResult {
     pub pinned: bool,
     /// Whether the session is archived.
     pub archived: bool,
-    /// The call that takes this back. Absent if nothing changed.
+    /// The call that takes the change back. Absent if nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<MarkInverse>,
 }
@@ -199,7 +199,7 @@ pub struct SetSessionNameResult {
 pub struct TagSessionResult {
     /// All tags of the session after the call, in alphabetical order.
     pub tags: Vec<String>,
-    /// The call that takes this back. Absent if nothing changed.
+    /// The call that takes the change back. Absent if nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<TagInverse>,
     /// How safe the write is at the time of the response; `none` if nothing was written, `always` if it is in the marks of this machine.

@@ -52,7 +52,7 @@ impl<R> Call<AppendEntriesParams, R> {
         self
     }
 
-    /// The parent of the first entry, unless that names its own; null makes it a root. Default: the leaf.
+    /// The parent of the first entry, unless the entry names its own parent; null makes the entry a root. Default: the leaf.
     pub fn parent_id(mut self, parent_id: Option<&str>) -> Self {
         self.params.parent_id = Some(parent_id.map(str::to_owned));
         self
@@ -130,7 +130,7 @@ impl<R> Call<MergeBranchParams, R> {
         self
     }
 
-    /// The id of the last entry of the other branch. Default: with `fromSessionId` where that session opens, else it is required.
+    /// The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the session of `fromSessionId` opens.
     pub fn tip_id(mut self, tip_id: impl Into<String>) -> Self {
         self.params.tip_id = Some(tip_id.into());
         self
@@ -168,7 +168,7 @@ impl<R> Call<SendMessageParams, R> {
         self
     }
 
-    /// The id of a turn of a branch: the message waits for its end, and goes to its branch. Default: none, the conversation of the leaf.
+    /// The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn. Default: none, the conversation of the leaf.
     pub fn turn_id(mut self, turn_id: impl Into<String>) -> Self {
         self.params.turn_id = Some(turn_id.into());
         self

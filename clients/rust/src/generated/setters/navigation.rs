@@ -188,7 +188,7 @@ impl<R> Call<ArchiveBranchParams, R> {
         self
     }
 
-    /// The first entries of branches within it that stay archived when it comes back. Default: none.
+    /// The first entries of inner branches that stay archived when the branch comes back. Default: none.
     pub fn within(mut self, within: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.params.within = Some(within.into_iter().map(Into::into).collect());
         self

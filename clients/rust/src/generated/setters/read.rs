@@ -78,13 +78,13 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// Whether archived branches are shown. An archived branch with `rootId` in it is. Default: false.
+    /// Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
     pub fn archived(mut self, archived: bool) -> Self {
         self.params.archived = Some(archived);
         self
     }
 
-    /// Whether rows name the sessions that come from their entries. It reads the list of sessions. Default: false.
+    /// Whether rows name the sessions that come from their entries. The names are read from the list of sessions. Default: false.
     pub fn sessions(mut self, sessions: bool) -> Self {
         self.params.sessions = Some(sessions);
         self
@@ -160,7 +160,7 @@ impl<R> Call<GetEntriesParams, R> {
         self
     }
 
-    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number there. Default: the order is not compared.
+    /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another number of entries up to there. Default: the order is not compared.
     pub fn known(mut self, known: u64) -> Self {
         self.params.known = Some(known);
         self

@@ -62,7 +62,7 @@ impl<R> Call<SearchParams, R> {
         self
     }
 
-    /// Words and phrases, of which the own fields of an entry have none. Default: none.
+    /// Words and phrases. Entries whose own fields have one of them are left out. Default: none.
     pub fn without(mut self, without: impl Into<String>) -> Self {
         self.params.without = Some(without.into());
         self

@@ -361,7 +361,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
+    /// The last entry of the branch, or the first entry of the subtree. Required for a subtree. Default: the leaf, for a branch.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self
@@ -385,7 +385,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// Secrets that the client knows by their value, as hashes: those of its variables. Default: none.
+    /// Hashes of secrets that the client knows by their value, as those of its environment variables. Default: none.
     pub fn values(mut self, values: SecretValues) -> Self {
         self.params.values = Some(values);
         self

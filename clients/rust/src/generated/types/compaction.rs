@@ -21,7 +21,7 @@ pub struct CompactionPreparation {
     /// The first part of a turn that the cut splits; it is summarized separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix: Option<Vec<Entry>>,
-    /// The ids of that part. Present instead of `turnPrefix` if the entries are too large.
+    /// The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_prefix_ids: Option<Vec<String>>,
     /// True if ids replace entries.

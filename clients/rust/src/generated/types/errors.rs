@@ -21,9 +21,9 @@ pub struct CommandDetails {
 pub struct CommandFailedDetails {
     /// The name of the command.
     pub name: String,
-    /// Why it failed.
+    /// Why the command failed.
     pub reason: CommandFailure,
-    /// The error of the client that offers it. Present with the reason `error`.
+    /// The error of the client that offers the command. Present with the reason `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -71,7 +71,7 @@ pub struct LeafMovedDetails {
     pub expected_leaf_id: Option<String>,
     /// The actual leaf; null at the empty position.
     pub leaf_id: Option<String>,
-    /// The newest entries between the two, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
+    /// The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
     pub entries: Vec<Entry>,
 }
 

@@ -50,7 +50,7 @@ pub struct ImportPlace {
     pub tool: String,
     /// The absolute path of the folder or database.
     pub path: String,
-    /// Whether it is there.
+    /// Whether the folder or database exists.
     pub exists: bool,
     /// The environment variables that say where it is.
     pub variables: Vec<String>,
@@ -178,7 +178,7 @@ pub struct ImportedSession {
     /// The time after which an import adds the entries that are held back now, ISO 8601. Absent if no entry is held back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
-    /// The number of subagents that it spawned.
+    /// The number of subagents that the session spawned.
     pub subagents: u64,
     /// `heuristic` if forks were recognized by their content alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ pub struct ImportedSession {
     /// Whether the session would be a branch of another session, had an earlier import not written the two apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family_split: Option<bool>,
-    /// `trashed` if it was deleted and is not imported again.
+    /// `trashed` if the session was deleted and is not imported again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.

@@ -26,7 +26,7 @@ pub struct InverseArguments {
     /// The former name. Present with `name_branch` if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The branches within it that were archived by themselves. Present with `archive_branch` if there were some.
+    /// The inner branches that were archived by themselves. Present with `archive_branch` if there were some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<Vec<String>>,
 }
@@ -87,7 +87,7 @@ pub struct StayingBranch {
 pub struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
-    /// The session that has the target and the entries, if it is another one. Present for such a merge.
+    /// The session that has the target and the entries. Present for a merge from another session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_session_id: Option<String>,
     /// The id of the leaf; null at the empty position.

@@ -133,7 +133,7 @@ pub struct EventResolved {
     /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it cancelled and gave a reason.
+    /// The reason that the client or hook gave, as text for people. Present if the client or hook cancelled and gave a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -344,7 +344,7 @@ pub struct SessionReordered {
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
-    /// The id of the last entry up to which the order is as it was; null if it is another from the beginning.
+    /// The id of the last entry up to which the order is unchanged; null if the order has changed from the beginning.
     pub since: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct BornSession {
     /// The id of the session. Untrusted.
     pub session_id: String,
-    /// How it comes from the entry.
+    /// How the session comes from the entry.
     pub kind: Kinship,
 }
 
@@ -132,7 +132,7 @@ pub struct FlatTree {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct FoldedBranches {
-    /// The number of branches. Of one, `expand` shows its entries; of several, `each` shows one row each.
+    /// The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row for each.
     pub branches: u64,
     /// The number of visible entries in them.
     pub entries: u64,
@@ -219,10 +219,10 @@ pub struct NestedTree {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedBy {
-    /// Those of `expand` that keep the branch open.
+    /// The ids of `expand` that keep the branch open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expand: Option<Vec<String>>,
-    /// Those of `each` that give the branch a row of its own.
+    /// The ids of `each` that give the branch a row of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Vec<String>>,
 }

@@ -17,7 +17,7 @@ pub struct HitBranch {
     /// The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_at: Option<String>,
-    /// Why it was left, if it is known. Only in the mode `ask`, and off the path.
+    /// Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<LeftReason>,
     /// The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
@@ -30,11 +30,11 @@ pub struct HitBranch {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct LeftReason {
-    /// Where it stands.
+    /// Where the reason stands.
     pub kind: LeftReasonKind,
     /// The id of the note, of the label entry, or of the summary.
     pub entry_id: String,
-    /// Its text on one line, at most 200 characters.
+    /// The text of the reason on one line, at most 200 characters.
     pub text: String,
 }
 
@@ -56,9 +56,9 @@ pub struct MoreHits {
 pub struct NearWords {
     /// The word of the question.
     pub word: String,
-    /// Known words that differ from it by at most two letters, the nearest first; at most 3.
+    /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
     pub near: Vec<String>,
-    /// The one of `near` whose entries are hits in its place. Absent if none begins with the same letter.
+    /// The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
 }
@@ -166,7 +166,7 @@ pub struct UsageRow {
     pub title: Option<String>,
     /// The number of answers, and of summaries that a model has written.
     pub answers: u64,
-    /// Those of them for which no tokens are recorded.
+    /// The number of these answers for which no tokens are recorded.
     pub answers_without_tokens: u64,
     /// The tokens used.
     pub tokens: Tokens,
@@ -181,7 +181,7 @@ pub struct UsageRow {
 pub struct UsageSums {
     /// The number of answers, and of summaries that a model has written.
     pub answers: u64,
-    /// Those of them for which no tokens are recorded.
+    /// The number of these answers for which no tokens are recorded.
     pub answers_without_tokens: u64,
     /// The tokens used.
     pub tokens: Tokens,

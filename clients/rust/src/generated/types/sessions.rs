@@ -24,14 +24,14 @@ pub struct AgentSession {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ComesFrom {
-    /// The id of that session.
+    /// The id of the session.
     pub session_id: String,
-    /// How it comes from it.
+    /// How the other session comes from this session.
     pub kind: Kinship,
-    /// The entry of that session at which it hangs. Absent if unknown. Untrusted.
+    /// The entry of this session at which the other session hangs. Absent if unknown. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// The call that spawned it. Absent if unknown, and for others than subagents. Untrusted.
+    /// The call that spawned the other session. Absent if unknown, and if the other session is not a subagent's. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
 }
@@ -64,10 +64,10 @@ pub struct FamilyRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_ids: Option<Vec<String>>,
-    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+    /// The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_conversation: Option<Vec<String>>,
-    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+    /// The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_sessions: Option<Vec<AgentSession>>,
     /// The session that this one comes from, as the header says. Untrusted text.
@@ -100,12 +100,12 @@ pub struct FamilyRow {
     /// True: entries of the file wait for the team's stream, in a session that the daemon has or had open. Absent if none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<bool>,
-    /// The number of sessions above it.
+    /// The number of sessions above this session.
     pub depth: u64,
-    /// The session from which it comes. Absent for the first session.
+    /// The session from which this session comes. Absent for the first session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comes_from: Option<ComesFrom>,
-    /// True: headers name a cycle, and it is cut above this session, the newest one in it. Absent otherwise.
+    /// True: headers name a cycle, and the cycle is cut above this session, its newest one. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<bool>,
 }
@@ -127,7 +127,7 @@ pub struct ForkMessage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GitPlace {
-    /// The name of the branch. Absent on none.
+    /// The name of the branch. Absent if no branch is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The id of the commit. Absent if unknown.
@@ -193,7 +193,7 @@ pub struct Redaction {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedSecret {
-    /// Names it in `keep` and `replace`: a salted hash of it, the same in each review of the session.
+    /// The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session.
     pub id: String,
     /// The kind of the secret; `unknown` for text that only looks like one.
     pub kind: String,
@@ -203,7 +203,7 @@ pub struct ReviewedSecret {
     pub shown: String,
     /// Its characters.
     pub length: u64,
-    /// How often it is there.
+    /// How often the secret is there.
     pub count: u64,
     /// The entries that have it, at most 20.
     pub entry_ids: Vec<String>,
@@ -323,10 +323,10 @@ pub struct SessionRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_ids: Option<Vec<String>>,
-    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+    /// The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_conversation: Option<Vec<String>>,
-    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+    /// The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_sessions: Option<Vec<AgentSession>>,
     /// The session that this one comes from, as the header says. Untrusted text.
@@ -457,10 +457,10 @@ pub struct TrashedRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_ids: Option<Vec<String>>,
-    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+    /// The ids of the other sessions of the same conversation, at most 64: for an import the session that recorded the conversation, and the reverse. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_conversation: Option<Vec<String>>,
-    /// The sessions of agents that go on from places of it: those to which a path was handed over, then those that a recorder writes down in it; of both the last ones, at most 64. Absent without any.
+    /// The sessions of agents that go on from places of this session: those to which a path was handed over, then those that a recorder writes down in this session. Of all of them the last 64. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_sessions: Option<Vec<AgentSession>>,
     /// The session that this one comes from, as the header says. Untrusted text.

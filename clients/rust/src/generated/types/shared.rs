@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Costs {
     /// The cost that tools have recorded; null if they have recorded nothing.
     pub recorded: Option<f64>,
-    /// The cost of answers without a recorded one, by the prices of their models; null if there are none such.
+    /// The cost of the answers without a recorded cost, by the prices of their models; null if there are no such answers.
     pub estimated: Option<f64>,
-    /// The number of answers with tokens whose cost is unknown: it is missing in the other two.
+    /// The number of answers with tokens whose cost is unknown. This cost is missing in the other two numbers.
     pub unknown_answers: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Navigation {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The reason that it gave, as text for people. Present if it gave a reason.
+    /// The reason that the client, hook or extension gave, as text for people. Present if there is a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The text of the target, a user message or custom_message, for an editor.
