@@ -136,10 +136,10 @@ commands! {
             "Bring back an archived branch of a session"
             "Exit code 3 if the entry is in no archived branch.";
         "shed" Shed(shed::ShedArgs)
-            "Move archived branches out of a session's file"
+            "Move archived branches out of the file of a session"
             "Their lines go into a file beside it, and no list, tree or search has them until `treelined unshed`.";
         "unshed" Unshed(shed::UnshedArgs)
-            "Move shed branches back into a session's file"
+            "Move shed branches back into the file of a session"
             "Exit code 3 if no shed branch has the entry.";
         "btw" Btw(aside::BtwArgs)
             "Ask a question beside the conversation"

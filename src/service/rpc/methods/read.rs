@@ -330,11 +330,8 @@ pub(in crate::rpc) fn get_context(
         Ok(Prepared::bytes(context_json(context)))
     };
     // The messages and their JSON are in memory together.
-    let work = Work {
-        reads: size,
-        makes: size.saturating_mul(2),
-    };
-    Ok(ReadAnswer::working(work, build))
+    let makes = size.saturating_mul(2);
+    Ok(ReadAnswer::working(Work { reads: size, makes }, build))
 }
 
 /// The entries from which the context is made, as they are stored (`format:"entries"`).
@@ -516,10 +513,9 @@ impl BranchRow {
         };
         let label = tree.label(branch.tip).map(|label| label.text.to_string());
         let mut prompts = branch.prompts;
-        let named_by = branch.named_by;
         let is_heads = |named: Node| tree.skip_bookkeeping(tree.parent(named)) == branch.fork;
         let group = tree.group(branch.tip).filter(|(named, _)| is_heads(*named));
-        let given_name = named_by.and_then(|head| tree.branch_name(head));
+        let given_name = branch.named_by.and_then(|head| tree.branch_name(head));
         prompts.retain(|_| label.is_none() && given_name.is_none());
         let place = |node: Node| (node, tree.place(node), subject(node));
         Self {
