@@ -10,7 +10,9 @@ from pathlib import Path
 from record import Failed
 
 # Lines of these kinds are bookkeeping: no list of entries has them (session-file.md §4.1, §4.5, §4.7, §4.8).
-RECORDS = {f"treelined.{name}" for name in "leaf trashed restored branch archived unarchived tags git".split()}
+RECORDS = {f"treelined.{name}" for name in "leaf trashed restored branch archived unarchived shed tags git".split()}
+# A record that stands for the lines of a branch in the cold file. It goes when they come back (session-file.md §4.10).
+SHED = b'"treelined.shed"'
 # So begins each line that the daemon writes.
 BEGINNING = b'{"type":"'
 
@@ -34,6 +36,14 @@ def pieces(content):
     for line in set(content.split(b"\n")) - found:
         found.update(BEGINNING + part.strip(b"\0 ") for part in line.split(BEGINNING)[1:])
     return found
+
+
+def cold_lines(files, path):
+    """The lines of shed branches: those in the cold file whose branch has a record in the session file."""
+    records = [parsed(line) for line in whole_lines(files[path]) if SHED in line]
+    branches = {record["data"]["entryId"] for record in records}
+    lines = whole_lines(files.get(path + ".cold") or b"")
+    return {line.split(b',"line":', 1)[1][:-1] for line in lines if parsed(line)["of"] in branches}
 
 
 def header_id(content):
@@ -236,6 +246,9 @@ class Promises:
         if not is_current(content):
             lines = set()
         entries = set(self.originals.get(session, ()))
+        if SHED in content and session in self.sessions:
+            lines |= self.sessions[session].lines
+        lines = {line for line in lines if SHED not in line}
         for value in filter(None, map(parsed, lines)):
             if value.get("type") != "session" and value.get("customType") not in RECORDS and "id" in value:
                 entries.add(value["id"])
@@ -299,7 +312,8 @@ class Promises:
         place, path = places[0]
         if place == "trash" and session not in trash or place == "here" and session not in rows:
             yield f"{session}: no list has it"
-        lines = whole_lines(files[path])
+        cold = cold_lines(files, path)
+        lines = whole_lines(files[path]) | cold
         if lost := promise.lines - lines:
             yield f"{session}: lost what was answered: {sorted(lost)[0][:300]}"
         original = self.old_files.get(session)
@@ -308,7 +322,7 @@ class Promises:
                 yield f"{session}: was migrated, and the original is lost"
         if place == "trash" or seen[path].error is not None:
             return
-        if lost := promise.entries - set(seen[path].entries) - {""}:
+        if lost := promise.entries - set(seen[path].entries) - {parsed(line)["id"] for line in cold} - {""}:
             yield f"{session}: the program does not show {sorted(lost)}"
         yield from self._moved(session, promise, files[path], seen[path])
 

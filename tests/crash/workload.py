@@ -138,6 +138,13 @@ def branches(work):
     do("unarchive_branch", {"entryId": "u3"})
     do("append_message", message("Is it the disk?", "g1", parentId="a1", keepLeaf=True, group="why"))
     do("append_message", message("It is full.", "h1", "assistant", parentId="g1", keepLeaf=True))
+    do("append_message", message("Is it the cable?", "k1", parentId="a1", keepLeaf=True))
+    do("append_message", message("It is plugged in.", "k2", "assistant", parentId="k1", keepLeaf=True))
+    do("archive_branch", {"entryId": "k1"})
+    if len(do("shed_branches", {"entryIds": ["k1"]})["shed"]) != 1:
+        raise SystemExit("shed_branches has moved no branch")
+    do("append_message", message("Said while a branch is in the cold file.", "w1"))
+    do("unshed_branches", {})
     do("keep_branch", {"entryId": "g1"})
     do("choose", {"tipId": "h1", "reason": "It fits."})
     do("send_message", {"customType": "it", "content": "Three are open.", "display": True, "entryId": "m1"})

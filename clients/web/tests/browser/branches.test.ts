@@ -50,13 +50,13 @@ test('a file and the live page draw rows alike, in the order and the words of al
     const pages = [await stage.openFile(stage.export(alike())), await served.open('&s=alike')];
     for (const { page, errors } of pages) {
       assert.deepEqual(await shown(page), [
-        'user: Plan a trip to Rome.',
-        'assistant: By train?',
-        'the air · fast user: By plane.',
-        'assistant: At noon, then.',
-        'user: By ship.',
-        'assistant: It takes two days.',
-        'assistant: ✗ Overloaded',
+        'user Plan a trip to Rome.',
+        'assistant By train?',
+        'user the air · fast By plane.',
+        'assistant At noon, then.',
+        'user By ship.',
+        'assistant It takes two days.',
+        'assistant ✗ Overloaded',
         'note Booked.',
         'summary By car was full. active',
       ]);

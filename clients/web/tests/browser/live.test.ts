@@ -301,7 +301,7 @@ describe('the live page', () => {
     await page.locator('#tree').focus();
     await page.keyboard.press('K');
     await page.locator('dialog').getByRole('button', { name: 'Compact' }).click();
-    await page.getByText('nothing older').waitFor();
+    await page.getByText('no entries older').waitFor();
   });
 
   test('a reload keeps the session, the place and the draft', async () => {
