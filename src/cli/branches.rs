@@ -2,6 +2,7 @@
 
 use super::columns::{padded, when};
 use super::daemon::{ChildDaemon, RawJson};
+use super::du::amount;
 use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::screen::{Screen, Style};
@@ -31,7 +32,7 @@ A branch is called by its name, else by the label of its end, else by what was s
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     session: SessionChoice,
-    /// List archived branches too
+    /// List archived and shed branches too
     #[arg(long)]
     archived: bool,
     /// Print the result of list_branches as JSON
@@ -44,6 +45,10 @@ pub(crate) struct BranchesArgs {
 struct BranchList {
     branches: Vec<Branch>,
     archived_branches: Option<u64>,
+    /// The number of branches in the cold file, and these branches if archived ones are listed.
+    shed_branches: Option<u64>,
+    #[serde(default)]
+    shed: Vec<ShedBranch>,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +61,16 @@ struct Branch {
     is_active: bool,
     #[serde(default)]
     archived: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShedBranch {
+    entry_id: String,
+    entries: u64,
+    bytes: u64,
+    name: Option<String>,
+    first_prompt: Option<String>,
 }
 
 pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<ExitCode> {
@@ -102,6 +117,9 @@ fn show(
     if let Some(archived) = list.archived_branches {
         total += &format!(", {archived} archived");
     }
+    if let Some(shed) = list.shed_branches {
+        total += &format!(", {shed} shed");
+    }
     writeln!(screen, "{}\n", screen.style(Style::Dim, &total))?;
     let rows: Vec<[String; 4]> = branches
         .iter()
@@ -136,7 +154,31 @@ fn show(
         let note = terminal::line(&note);
         writeln!(screen, "\n{}", screen.style(Style::Dim, &note))?;
     }
-    Ok(())
+    show_shed(screen, &list.shed, query)
+}
+
+fn show_shed(screen: &mut Screen, shed: &[ShedBranch], query: &SessionQuery) -> io::Result<()> {
+    if shed.is_empty() {
+        return Ok(());
+    }
+    writeln!(screen)?;
+    for branch in shed {
+        let title = branch.name.as_deref().or(branch.first_prompt.as_deref());
+        let entries = count(branch.entries, "entry", "entries");
+        let (id, size) = (&branch.entry_id, amount(branch.bytes));
+        let line = format!(
+            "shed {id}  {entries}, {size}  {}",
+            title.unwrap_or_default()
+        );
+        let line = terminal::line(line.trim_end());
+        writeln!(screen, "{}", terminal::cut(&line, screen.columns, "…"))?;
+    }
+    let note = format!(
+        "treelined unshed{} --branch ID brings one back",
+        query.as_word()
+    );
+    let note = terminal::line(&note);
+    writeln!(screen, "\n{}", screen.style(Style::Dim, &note))
 }
 
 impl Branch {

@@ -353,6 +353,14 @@ fn the_shell_sheds_and_brings_back() {
     assert!(said.trim_end().ends_with("go left"), "{said}");
     let said = run(&["du"]);
     assert!(said.contains("beside"), "{said}");
+    let listed = run(&["branches", "s1", "--archived"]);
+    for shown in [
+        ", 1 shed\n",
+        "\nshed ",
+        "\ntreelined unshed s1 --branch ID brings one back\n",
+    ] {
+        assert!(listed.contains(shown), "{shown}: {listed}");
+    }
     assert_eq!(run(&["shed", "s1"]), "no archived branch\n");
     assert_eq!(
         run(&["unshed", "s1", "--branch", "a2"]),
