@@ -6,7 +6,7 @@ use crate::id::Source;
 use crate::json;
 use crate::tree::{Node, Tree};
 
-/// What the record says about a branch.
+/// The facts about a branch in its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShedBranch {
     /// The id of the first entry.
