@@ -2,11 +2,11 @@
 
 use super::columns::{padded, when};
 use super::daemon::{ChildDaemon, RawJson};
-use super::du::amount;
 use super::opened::{OpenedSession, SessionUse, open};
 use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionChoice, SessionQuery};
+use super::shed::ShedBranch;
 use super::words::count;
 use anyhow::Context;
 use clap::Args;
@@ -61,16 +61,6 @@ struct Branch {
     is_active: bool,
     #[serde(default)]
     archived: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShedBranch {
-    entry_id: String,
-    entries: u64,
-    bytes: u64,
-    name: Option<String>,
-    first_prompt: Option<String>,
 }
 
 pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<ExitCode> {
@@ -163,14 +153,7 @@ fn show_shed(screen: &mut Screen, shed: &[ShedBranch], query: &SessionQuery) -> 
     }
     writeln!(screen)?;
     for branch in shed {
-        let title = branch.name.as_deref().or(branch.first_prompt.as_deref());
-        let entries = count(branch.entries, "entry", "entries");
-        let (id, size) = (&branch.entry_id, amount(branch.bytes));
-        let line = format!(
-            "shed {id}  {entries}, {size}  {}",
-            title.unwrap_or_default()
-        );
-        let line = terminal::line(line.trim_end());
+        let line = branch.line();
         writeln!(screen, "{}", terminal::cut(&line, screen.columns, "…"))?;
     }
     let note = format!(

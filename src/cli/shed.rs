@@ -59,16 +59,17 @@ pub(crate) struct UnshedArgs {
 #[serde(rename_all = "camelCase")]
 struct Moved {
     #[serde(default)]
-    shed: Vec<Branch>,
+    shed: Vec<ShedBranch>,
     #[serde(default)]
     staying: Vec<Staying>,
     #[serde(default)]
     entry_ids: Vec<String>,
 }
 
+/// A branch whose lines are in the cold file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Branch {
+pub(super) struct ShedBranch {
     entry_id: String,
     entries: u64,
     bytes: u64,
@@ -82,6 +83,21 @@ struct Staying {
     entry_id: String,
     reason: String,
     by: Option<String>,
+}
+
+impl ShedBranch {
+    /// The id, the size and the title of the branch, safe for a terminal.
+    pub(super) fn line(&self) -> String {
+        let title = self.name.as_deref().or(self.first_prompt.as_deref());
+        let entries = count(self.entries, "entry", "entries");
+        let line = format!(
+            "shed {}  {entries}, {}  {}",
+            self.entry_id,
+            amount(self.bytes),
+            title.unwrap_or_default()
+        );
+        terminal::line(line.trim_end()).into_owned()
+    }
 }
 
 pub(super) fn shed(options: &Options, args: &ShedArgs) -> anyhow::Result<ExitCode> {
@@ -141,15 +157,7 @@ fn call(
 
 fn show(screen: &mut Screen, method: &str, moved: &Moved) -> io::Result<()> {
     for branch in &moved.shed {
-        let title = branch.name.as_deref().or(branch.first_prompt.as_deref());
-        let entries = count(branch.entries, "entry", "entries");
-        let line = format!(
-            "shed {}  {entries}, {}  {}",
-            branch.entry_id,
-            amount(branch.bytes),
-            title.unwrap_or_default()
-        );
-        writeln!(screen, "{}", terminal::line(line.trim_end()))?;
+        writeln!(screen, "{}", branch.line())?;
     }
     for branch in &moved.staying {
         let by = branch.by.as_deref();
