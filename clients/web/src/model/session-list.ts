@@ -29,6 +29,14 @@ export const PERIODS = [
 
 const DAY = 86_400_000;
 
+/** The tools from which sessions are imported. */
+export const SOURCES: readonly { tool: string; name: string }[] = [
+  ...AGENTS.filter(({ tool }) => tool !== 'text'),
+  { tool: 'qwen-code', name: 'Qwen Code' },
+  { tool: 'chatgpt', name: 'ChatGPT' },
+  { tool: 'claude-ai', name: 'Claude.ai' },
+];
+
 /** Which sessions are shown, and how they are grouped. */
 export interface ListFilter {
   /** The tool from which sessions were imported; empty for all. */
@@ -52,7 +60,7 @@ function groupOf(row: SessionRow, by: Grouping, now: number): string {
   if (by === 'project') return row.cwd || 'No directory';
   if (by === 'date') return PERIODS.find(({ days }) => isWithin(row, days, now))?.about ?? '';
   const { source } = row;
-  return AGENTS.find(({ tool }) => tool === source)?.name ?? source ?? 'treelined';
+  return SOURCES.find(({ tool }) => tool === source)?.name ?? source ?? 'treelined';
 }
 
 /** The sessions of each group. Groups have the order of their first sessions; by date, the newest group is first. */

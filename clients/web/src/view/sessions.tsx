@@ -3,10 +3,10 @@
 import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
-import { AGENTS } from '../model/handoff.ts';
 import {
   hostsOf,
   PERIODS,
+  SOURCES,
   type Grouping,
   type ListLine,
   type SessionList,
@@ -137,7 +137,7 @@ function Filters({ list }: { list: SessionList }) {
         onChange={(event) => list.setFilter({ tool: event.currentTarget.value })}
       >
         <option value="">All tools</option>
-        {AGENTS.filter(({ tool }) => tool !== 'text').map(({ tool, name }) => (
+        {SOURCES.map(({ tool, name }) => (
           <option value={tool}>{name}</option>
         ))}
       </select>

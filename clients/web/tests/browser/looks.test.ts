@@ -1,7 +1,10 @@
 /** What a reader changes about the look: open and closed parts, the width of the tree, and which sessions are listed. */
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { SessionWriter, text, tour } from '../sample.ts';
 import { Stage } from './harness.ts';
 
@@ -16,6 +19,23 @@ function session(id: string, cwd: string, timestamp: string): SessionWriter {
   return s;
 }
 
+/** The list of sessions on a page. */
+function sessionList(page: Page) {
+  return {
+    choose: (name: string, value: string) =>
+      page.getByRole('combobox', { name, exact: true }).selectOption(value),
+    /** Waits for this number of sessions, and returns the words after “Says” of each. */
+    async shown(count: number): Promise<string[]> {
+      await page.waitForFunction(
+        (wanted) => document.querySelectorAll('.session-line').length === wanted,
+        count,
+      );
+      const texts = await page.locator('.session-line').allTextContents();
+      return texts.map((line) => /Says (\w+)/.exec(line)?.[1] ?? line).sort();
+    },
+  };
+}
+
 describe('looks', () => {
   let stage: Stage;
 
@@ -27,29 +47,37 @@ describe('looks', () => {
     await stage.close();
   });
 
-  test('a key opens all tool calls, and closes them', async () => {
-    const watched = await stage.openFile(stage.export(tour()), { fragment: '#e=a2' });
-    const { page } = watched;
-    const calls = page.locator('.entry details.tool-call');
-    await calls.first().waitFor();
-    const open = page.locator('.entry details.tool-call[open]');
-    await page.locator('#tree').focus();
-    await page.keyboard.press('V');
-    await open.first().waitFor();
-    assert.equal(await open.count(), await calls.count());
-    // One that the reader has closed is opened with all others.
-    await calls.first().locator('summary').click();
-    await page.locator('#tree').focus();
-    await page.keyboard.press('V');
-    await page.waitForFunction(
-      () => document.querySelector('.entry details.tool-call[open]') === null,
-    );
-    await page.keyboard.press('V');
-    await page.waitForFunction(
-      () => document.querySelector('.entry details.tool-call:not([open])') === null,
-    );
-    await watched.close();
-  });
+  const calls = '.entry details.tool-call';
+  const thinking = '.entry details.thinking';
+  for (const [key, parts, others] of [
+    ['V', calls, thinking],
+    ['Z', thinking, calls],
+  ] as const) {
+    test(`${key} opens all parts of one kind, and closes them`, async () => {
+      const watched = await stage.openFile(stage.export(tour()), { fragment: '#e=a2' });
+      const { page } = watched;
+      const all = page.locator(parts);
+      await all.first().waitFor();
+      const press = async (): Promise<void> => {
+        await page.locator('#tree').focus();
+        await page.keyboard.press(key);
+      };
+      const none = (of: string) =>
+        page.waitForFunction((each) => document.querySelector(each) === null, of);
+      assert.equal(await page.locator(`${parts}[open]`).count(), 0);
+      assert.notEqual(await page.locator(others).count(), 0);
+      await press();
+      await none(`${parts}:not([open])`);
+      assert.equal(await page.locator(`${others}[open]`).count(), 0, 'the other kind stays');
+      // One that the reader has closed is opened with all others.
+      await all.first().locator('summary').dispatchEvent('click');
+      await press();
+      await none(`${parts}[open]`);
+      await press();
+      await none(`${parts}:not([open])`);
+      await watched.close();
+    });
+  }
 
   test('the divider sets the width of the tree, within the window and for the next time', async () => {
     const watched = await stage.openFile(stage.export(tour()));
@@ -75,7 +103,7 @@ describe('looks', () => {
     await watched.close();
   });
 
-  test('the list is filtered by project, date and tool', async () => {
+  test('the list is filtered by project and date', async () => {
     const now = new Date().toISOString();
     const served = await stage.serve(
       session('here', '/home/ada/project', now),
@@ -83,30 +111,55 @@ describe('looks', () => {
       session('old', '/home/ada/other', '2020-01-01T00:00:00.000Z'),
     );
     const watched = await served.open('');
-    const { page } = watched;
-    const lines = page.locator('.session-line');
-    const listed = async (count: number): Promise<string[]> => {
-      await page.waitForFunction(
-        (wanted) => document.querySelectorAll('.session-line').length === wanted,
-        count,
-      );
-      const texts = await lines.allTextContents();
-      return texts.map((line) => /Says (\w+)/.exec(line)?.[1] ?? line).sort();
-    };
-    const choose = (name: string, value: string) =>
-      page.getByRole('combobox', { name, exact: true }).selectOption(value);
-    assert.deepEqual(await listed(3), ['here', 'old', 'there']);
+    const { shown, choose } = sessionList(watched.page);
+    assert.deepEqual(await shown(3), ['here', 'old', 'there']);
     await choose('Project', '/home/ada/other');
-    assert.deepEqual(await listed(2), ['old', 'there']);
+    assert.deepEqual(await shown(2), ['old', 'there']);
     await choose('Date', '7');
-    assert.deepEqual(await listed(1), ['there']);
+    assert.deepEqual(await shown(1), ['there']);
     await choose('Project', '');
-    assert.deepEqual(await listed(2), ['here', 'there']);
-    // None of them comes from another tool.
-    await choose('Tool', 'codex');
-    assert.deepEqual(await listed(0), []);
-    await choose('Tool', '');
-    assert.deepEqual(await listed(2), ['here', 'there']);
+    assert.deepEqual(await shown(2), ['here', 'there']);
+    await watched.close();
+  });
+
+  /** The filter by tool was once tried only with tools that had no session. */
+  test('the list is filtered by tool, and grouped by it', async () => {
+    const timestamp = '2026-11-22T08:00:00.000Z';
+    const served = await stage.serve(session('here', '/home/ada/project', timestamp));
+    const bring = (tool: string, name: string, records: object[]): void => {
+      const file = join(stage.folder, name);
+      writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+      served.run('import', '--final', '--from', tool, file);
+    };
+    for (const [at, says] of ['Says one.', 'Says two.'].entries()) {
+      const message = { role: 'user', content: says };
+      const ids = { uuid: `${at}-u`, parentUuid: null, sessionId: `${at}` };
+      bring('claude-code', `${at}.jsonl`, [
+        { type: 'user', ...ids, timestamp, cwd: '/w', message },
+      ]);
+    }
+    const id = '01a20124-4777-7de2-915b-ef7ddcee9bbf';
+    const meta = { id, timestamp, cwd: '/w', originator: 'codex', cli_version: '0.169.0' };
+    const content = [{ type: 'input_text', text: 'Says three.' }];
+    bring('codex', `rollout-2026-11-22T08-00-00-${id}.jsonl`, [
+      { timestamp, type: 'session_meta', payload: meta },
+      { timestamp, type: 'response_item', payload: { type: 'message', role: 'user', content } },
+      { timestamp, type: 'event_msg', payload: { type: 'user_message', message: 'Says three.' } },
+    ]);
+    const watched = await served.open('');
+    const list = sessionList(watched.page);
+    assert.deepEqual(await list.shown(4), ['here', 'one', 'three', 'two']);
+    await list.choose('Tool', 'claude-code');
+    assert.deepEqual(await list.shown(2), ['one', 'two']);
+    await list.choose('Tool', 'codex');
+    assert.deepEqual(await list.shown(1), ['three']);
+    await list.choose('Tool', 'goose');
+    assert.deepEqual(await list.shown(0), []);
+    await list.choose('Tool', '');
+    await list.choose('Groups', 'tool');
+    assert.deepEqual(await list.shown(4), ['here', 'one', 'three', 'two']);
+    const groups = await watched.page.locator('.sessions section h2').allTextContents();
+    assert.deepEqual(groups.sort(), ['Claude Code', 'Codex', 'treelined']);
     await watched.close();
   });
 });

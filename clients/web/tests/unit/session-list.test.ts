@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { LiveState } from '../../src/model/live-state.ts';
-import { groups, SessionList, type ListFilter } from '../../src/model/session-list.ts';
+import { groups, SessionList, SOURCES, type ListFilter } from '../../src/model/session-list.ts';
 import type { SessionRow } from '../../src/wire.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');
@@ -50,6 +51,15 @@ test('sessions are grouped by project, tool and date', () => {
     ['Last 7 days', 'b'],
     ['Older', 'c'],
   ]);
+});
+
+/** The filter once lacked Qwen Code, ChatGPT and Claude.ai. */
+test('the filter has every tool from which sessions are imported', () => {
+  const schema = JSON.parse(readFileSync('../../schema/treelined.v1.json', 'utf8')) as {
+    $defs: { ImportFrom: { enum: string[] } };
+  };
+  const names = schema.$defs.ImportFrom.enum.filter((name) => name !== 'auto');
+  assert.deepEqual(SOURCES.map(({ tool }) => tool).sort(), names.sort());
 });
 
 test('sessions are filtered by date', () => {
