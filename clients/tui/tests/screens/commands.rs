@@ -177,7 +177,7 @@ fn compactions_and_merges_have_a_focus_of_several_lines() {
         "{}",
         screen.text()
     );
-    screen.keys("home down down down down down w enter");
+    screen.keys("home down down down w enter");
     let merge = Operation::Merge {
         tip: "q2".into(),
         focus: String::new(),
@@ -188,7 +188,7 @@ fn compactions_and_merges_have_a_focus_of_several_lines() {
 #[test]
 fn marked_entries_are_copied_in_the_order_of_the_tree() {
     let mut screen = Screen::tree(80, 24, tour());
-    screen.keys("end up M home M down down M P y");
+    screen.keys("end up up up M home M down down M P y");
     let entries = ["q1", "a1", "p1"].map(str::to_owned).to_vec();
     let (id, started) = operation(&mut screen);
     assert_eq!(started, Operation::CherryPick { entries });
@@ -407,7 +407,10 @@ fn a_compaction_and_a_merge_show_how_much_of_the_summary_is_written() {
     screen.daemon(worked(420, None));
     screen.check("compact-runs");
     let mut screen = Screen::tree(80, 24, tour());
-    screen.keys("down :").typed("merge the build").keys("enter");
+    screen
+        .keys("home down down down :")
+        .typed("merge the build")
+        .keys("enter");
     screen.tick(600);
     for text in ["The cache ", "was stale."] {
         screen.daemon(Daemon::Event(Event::Delta {

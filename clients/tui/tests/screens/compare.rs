@@ -47,7 +47,7 @@ fn marked_entries_are_compared() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("M C");
     assert!(screen.text().contains("compare it with another"));
-    screen.keys("down down M");
+    screen.keys("home down down down down M");
     screen.check("marks");
     screen.keys("C");
     assert_eq!(

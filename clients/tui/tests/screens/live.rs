@@ -9,7 +9,7 @@ use treelined_tui::message::{Daemon, Effect, End, Event, Failure, NewerBranch, S
 #[test]
 fn entries_of_others_appear_and_the_cursor_stays() {
     let mut screen = Screen::tree(80, 20, tour());
-    screen.keys("home down down down down down");
+    screen.keys("home down down down");
     let line = screen.model.tree.cursor - screen.model.tree.top;
     let new = Row {
         parent: Some("a1".into()),
@@ -162,8 +162,8 @@ fn a_move_of_the_leaf_by_another_client_appears() {
 fn cursor_movements_during_a_reload_are_kept() {
     for (keys, id) in [
         ("down", "c1"),
-        ("down down end up", "p1"),
-        ("pagedown", "m1"),
+        ("down down end up", "s1"),
+        ("pagedown", "q3"),
     ] {
         let mut screen = Screen::tree(80, 30, tour());
         screen.keys("home");

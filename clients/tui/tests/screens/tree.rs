@@ -9,7 +9,7 @@ use treelined_tui::message::{Effect, Filter, PagePosition, TreeQuery};
 use treelined_tui::message::{Kind, Row};
 use treelined_tui::model::picker::PickerKind;
 
-/// Returns a conversation with all kinds of rows.
+/// Returns a conversation with all kinds of rows, in the order in which the daemon gives them: that of time.
 pub fn tour() -> Vec<Row> {
     let active = |row: Row| Row {
         on_active_path: true,
@@ -36,23 +36,25 @@ pub fn tour() -> Vec<Row> {
             label_time: Some("2026-11-21 19:07".into()),
             ..row("a1", "", "A stale cache, or a missing import.")
         }),
+    ];
+    rows.extend(abandoned());
+    rows.extend([
         active(Row {
             kind: Kind::Summary,
             parent: Some("a1".into()),
             children: 1,
-            ..row("s1", "├─ ", "Clearing the cache did not help")
+            ..row("s1", "└─ ", "Clearing the cache did not help")
         }),
         active(Row {
             parent: Some("s1".into()),
             is_leaf: true,
-            ..row("q3", "│  ", "Add the import.")
+            ..row("q3", "   ", "Add the import.")
         }),
-    ];
-    rows.extend(abandoned());
+    ]);
     rows
 }
 
-/// Returns the rows that are not on the active path.
+/// Returns the rows of the two branches that the leaf has left.
 fn abandoned() -> Vec<Row> {
     vec![
         Row {
@@ -96,13 +98,13 @@ fn abandoned() -> Vec<Row> {
             kind: Kind::Plugin,
             parent: Some("a1".into()),
             children: 1,
-            ..row("p1", "└─ ", "CI: 3 tests failed")
+            ..row("p1", "├─ ", "CI: 3 tests failed")
         },
         Row {
             kind: Kind::Other("model".into()),
             flags: vec!["recovered".into()],
             parent: Some("p1".into()),
-            ..row("m1", "   ", "anthropic/opus")
+            ..row("m1", "│  ", "anthropic/opus")
         },
     ]
 }
@@ -159,7 +161,8 @@ fn a_key_shows_the_times_of_labels() {
 
 /// The branches that were left at a1 in one row, as a session opens.
 pub fn folded() -> Vec<Row> {
-    let mut rows: Vec<Row> = tour().drain(..5).collect();
+    let mut rows = tour();
+    rows.retain(|row| row.on_active_path);
     for row in &mut rows {
         row.prefix.clear();
     }
@@ -346,11 +349,11 @@ fn keys_jump_between_branch_points() {
             .map(|row| row.id.clone())
             .unwrap()
     };
-    assert_eq!(at("end"), "m1");
-    assert_eq!(at("ctrl+left"), "p1");
-    assert_eq!(at("home ctrl+right"), "s1");
-    assert_eq!(at("alt+right"), "q3");
-    assert_eq!(at("alt+left"), "s1");
+    assert_eq!(at("end"), "q3");
+    assert_eq!(at("ctrl+left"), "s1");
+    assert_eq!(at("home ctrl+right"), "q2");
+    assert_eq!(at("alt+right"), "b1");
+    assert_eq!(at("alt+left"), "q2");
 }
 
 #[test]
