@@ -4,10 +4,14 @@ use crate::record::{Record, TYPE, When};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::path::Path;
-use treelined_client::{Client, Entry, ErrorKind, ListSessionsResult, OpenMode, Session};
+use treelined_client::{
+    Client, Entry, ErrorKind, ListSessionsResult, OpenMode, Session, TreeFilter, TreeNode,
+};
 
 /// The number of rows in one answer of the daemon.
 const ROWS: u64 = 200;
+/// The fewest characters of the beginning of an id.
+const FEWEST: usize = 4;
 /// The most bytes of entries in one answer of the daemon.
 const PAGE: u64 = 1 << 20;
 
@@ -55,7 +59,7 @@ async fn find(client: &Client, named: Option<&str>, folder: &Path) -> anyhow::Re
         let page: ListSessionsResult = call.await?;
         for row in page.sessions {
             match named {
-                Some(named) if named.len() >= 4 && row.session_id.starts_with(named) => {
+                Some(named) if named.len() >= FEWEST && row.session_id.starts_with(named) => {
                     found.push(row.session_id);
                 }
                 None if Path::new(&row.cwd)
@@ -93,8 +97,8 @@ impl Opened {
         }
     }
 
-    /// The id of an entry, found by its id, the beginning of its id, or its label. Without a name, the id of the
-    /// leaf.
+    /// The id of an entry that a person names by its id, its label, or the beginning of its id, in this order: the rule of
+    /// all commands of treelined. Without a name, the id of the leaf.
     pub async fn entry(&self, named: Option<&str>) -> anyhow::Result<String> {
         let Some(named) = named else {
             let leaf = self.leaf.clone();
@@ -105,27 +109,46 @@ impl Opened {
             Err(error) => return Err(error.into()),
             Ok(found) => return Ok(found.entry.id().to_owned()),
         }
-        let mut labelled = None;
-        for entry in self.entries(Some("label"), None, None).await? {
-            let body: Value = entry.json().parse()?;
-            let text = |name: &str| Some(body.get(name)?.as_str()?.trim().to_owned());
-            if text("label").as_deref() == Some(named) {
-                labelled = text("targetId");
-            }
-        }
-        if let Some(id) = labelled {
+        let has_label = |row: &TreeNode| row.label.as_deref() == Some(named.trim());
+        let labelled = self.rows(TreeFilter::LabeledOnly, has_label).await?;
+        if let Some(id) = only(named, "have the label", &labelled)? {
             return Ok(id);
         }
-        let mut found = Vec::new();
-        if named.len() >= 4 {
-            let all = self.entries(None, None, None).await?;
-            let begin = all.iter().filter(|entry| entry.id().starts_with(named));
-            found.extend(begin.map(|entry| entry.id().to_owned()));
+        // A long id is shown without its end, with `…` in its place.
+        let beginning = named.trim_end_matches('…');
+        if beginning.chars().count() >= FEWEST {
+            let begins = |row: &TreeNode| row.id.starts_with(beginning);
+            let begun = self.rows(TreeFilter::All, begins).await?;
+            if let Some(id) = only(beginning, "have ids that begin with", &begun)? {
+                return Ok(id);
+            }
         }
-        match found.as_slice() {
-            [id] => Ok(id.clone()),
-            [] => bail!("no entry {named}; `treelined tree --ids` shows them"),
-            _ => bail!("several entries begin with {named}; name one by its whole id"),
+        bail!(
+            "no entry {named:?}: name one by its id, the beginning of it ({FEWEST} characters or more) or its label; \
+             `treelined tree --ids` shows them"
+        )
+    }
+
+    /// The ids of the rows of a filter, archived branches included, that fit.
+    async fn rows(
+        &self,
+        filter: TreeFilter,
+        fits: impl Fn(&TreeNode) -> bool,
+    ) -> anyhow::Result<Vec<String>> {
+        let (mut ids, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let call = self.client.get_tree().filter(filter.clone());
+            let mut call = call.archived(true).limit(ROWS);
+            if let Some(cursor) = cursor.take() {
+                call = call.cursor(cursor);
+            }
+            let page = call.await?;
+            let found = page.nodes.into_iter().filter(&fits);
+            ids.extend(found.map(|row| row.id));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(ids);
+            }
         }
     }
 
@@ -197,6 +220,19 @@ impl Opened {
     /// The messages after an entry, in the order in which they were written.
     pub async fn messages(&self, since: Option<&str>) -> anyhow::Result<Vec<Entry>> {
         self.entries(Some("message"), None, since).await
+    }
+}
+
+/// The only id; `None` if there is none. Fails if there are several.
+fn only(named: &str, what: &str, ids: &[String]) -> anyhow::Result<Option<String>> {
+    match ids {
+        [] => Ok(None),
+        [id] => Ok(Some(id.clone())),
+        several => bail!(
+            "{} entries {what} {named:?}; name one by its id: {}",
+            several.len(),
+            several.join(", ")
+        ),
     }
 }
 

@@ -132,6 +132,62 @@ fn the_files_of_an_entry_are_written_elsewhere() {
     assert_eq!(fs::read_to_string(scene.path("first/file")).unwrap(), "0");
 }
 
+/// A label that an entry had once was found too, and of two entries with one label the later one without a word.
+#[test]
+fn an_entry_is_named_by_its_id_its_label_or_the_beginning_of_its_id() {
+    let scene = Scene::new();
+    scene.create();
+    scene.ok(&["on"]);
+    for (id, text) in [("u1111111", "0"), ("a1112222", "1"), ("a1113333", "2")] {
+        scene.write("file", text);
+        scene.say(&[], id);
+        scene.ok(&["save"]);
+    }
+    let label = |entry: &str, text: &str| {
+        let open = json!({"sessionId": "tour"});
+        let set = json!({"targetId": entry, "label": text});
+        scene.call(&[], &[("open_session", open), ("append_label", set)]);
+    };
+    label("a1112222", "a1113");
+    label("a1112222", "it works");
+    label("u1111111", "a1112");
+    let text = |name: &str| fs::read_to_string(scene.path(name).join("file")).unwrap();
+    let opens = |named: &str, into: &str| {
+        let to = scene.path(into);
+        scene.ok(&["open", named, "--into", to.to_str().unwrap()]);
+        text(into)
+    };
+    let named = [
+        ("a1112222", "1"),
+        ("it works", "1"),
+        (" it works ", "1"),
+        ("a11122", "1"),
+        ("a11122…", "1"),
+        ("a1113", "2"),
+        ("a1112", "0"),
+    ];
+    for (at, (named, expected)) in named.into_iter().enumerate() {
+        assert_eq!(opens(named, &format!("then{at}")), expected, "{named}");
+    }
+    for named in ["a1112222", "it works", "a11122…"] {
+        let diff = scene.ok(&["diff", named]);
+        assert!(diff.contains(", at a1112222"), "{named}: {diff}");
+        scene.write("file", "2");
+        scene.ok(&["restore", named, "--yes", "--all"]);
+        assert_eq!(scene.read("file"), "1", "{named}");
+    }
+    label("a1113333", "it works");
+    for (named, says) in [
+        ("a111", "2 entries have ids that begin with \"a111\""),
+        ("it works", "2 entries have the label \"it works\""),
+        ("a11", "the beginning of it (4 characters or more)"),
+        ("worked", "no entry \"worked\""),
+    ] {
+        let said = scene.fails(&["diff", named]);
+        assert!(said.contains(says), "{named}: {said}");
+    }
+}
+
 #[test]
 fn files_go_back_and_come_again() {
     let scene = two_turns();
