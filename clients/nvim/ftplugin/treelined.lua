@@ -13,7 +13,9 @@ window.signcolumn = 'no'
 window.foldcolumn = '0'
 window.foldenable = false
 window.spell = false
-window.list = false
+-- A row that goes on outside of the window says so. Rows have no tabs.
+window.list = true
+window.listchars = 'extends:…,precedes:…'
 window.cursorline = true
 
 local keys = require('treelined.keys')

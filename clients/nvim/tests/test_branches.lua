@@ -258,6 +258,22 @@ return {
     end,
   },
   {
+    -- The row ended in the middle of a word, as if the text ended there.
+    'a row that is longer than the window says so',
+    function(t)
+      local child = shown(t)
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(client:request_sync('open_session', { sessionId = child.talk.sessionId }))
+      local message = f.message('u4')
+      message.content[1].text = ('word '):rep(40)
+      assert(client:request_sync('append_message', { entryId = 'u4', message = message }))
+      client:close_sync()
+      child:sees('word wo…\n')
+      child:type('G$')
+      child:sees('\n…')
+    end,
+  },
+  {
     'an open branch says its name',
     function(t)
       local child = shown(t)
