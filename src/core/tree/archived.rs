@@ -45,7 +45,8 @@ impl Tree {
         mark.name.as_deref()
     }
 
-    pub(super) fn has_branch_names(&self) -> bool {
+    /// Whether an entry gives a name to its branch.
+    pub(crate) fn has_branch_names(&self) -> bool {
         let mut marks = self.marks.by_id.values();
         marks.any(|mark| mark.name.is_some())
     }

@@ -152,30 +152,31 @@ impl Outline {
             .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
         let callers_above = callers.len();
         let mut leaf_item = None;
+        let has_names = tree.has_branch_names();
         let mut branch_names = HashMap::new();
         let mut siblings = match scope.root {
             Some(root) => vec![root],
             None => tree.children(None),
         };
         order.arrange(&mut siblings);
-        let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
-        while let Some((mut node, mut parent)) = open.pop() {
+        let roots = siblings.iter().rev().map(|root| (*root, NONE, above));
+        // The entries to visit, each with the item above it and the nearest caller above it.
+        let mut open: Vec<(Node, u32, u32)> = roots.collect();
+        while let Some((mut node, mut parent, mut caller)) = open.pop() {
             loop {
                 let item = number32(items.len());
                 let is_leaf = Some(node) == leaf;
                 if is_leaf {
                     leaf_item = Some(item as usize);
                 }
-                if let Some(name) = tree.branch_name(node) {
+                if has_names && let Some(name) = tree.branch_name(node) {
                     branch_names.insert(item as usize, name.into());
                 }
-                let above = items
-                    .get(parent as usize)
-                    .map_or(above, |item: &Item| item.caller);
+                caller = push_caller(&mut callers, tree, node, caller);
                 items.push(Item {
                     node,
                     parent,
-                    caller: push_caller(&mut callers, tree, node, above),
+                    caller,
                     is_prompt: scope.active_last && is_prompt(tree, node),
                     kept: keeps(scope.filter, tree, node, is_leaf),
                     on_active_path: order.is_active(node),
@@ -189,7 +190,8 @@ impl Outline {
             }
             tree.children_into(Some(node), &mut siblings);
             order.arrange(&mut siblings);
-            open.extend(siblings.iter().rev().map(|child| (*child, parent)));
+            let children = siblings.iter().rev();
+            open.extend(children.map(|child| (*child, parent, caller)));
         }
         Self {
             items,

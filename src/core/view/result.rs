@@ -94,9 +94,7 @@ pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) 
         if !(is_whole || which == Which::Last) || !counts(line) {
             continue;
         }
-        let is_added = ADDED
-            .iter()
-            .any(|start| start.first() == line.first() && line.starts_with(start));
+        let is_added = begins_with_one(line, &ADDED);
         let place = if is_added { &mut added } else { &mut told.line };
         if which == Which::Last || place.is_none() {
             *place = Some(line);
@@ -184,7 +182,7 @@ fn tests(line: &[u8]) -> Option<TestCounts> {
     let line = line.get(start..)?;
     let starts: [&[u8]; 4] = [b"test result:", b"Tests:", b"Tests ", b"Summary ["];
     let counts = line.first().is_some_and(u8::is_ascii_digit);
-    if !counts && !starts.iter().any(|start| line.starts_with(start)) {
+    if !counts && !begins_with_one(line, &starts) {
         return None;
     }
     let (mut tests, mut found, mut number) = (TestCounts::default(), false, None);
@@ -206,6 +204,11 @@ fn tests(line: &[u8]) -> Option<TestCounts> {
             .and_then(|word| word.parse().ok());
     }
     found.then_some(tests)
+}
+
+fn begins_with_one(line: &[u8], starts: &[&[u8]]) -> bool {
+    let mut starts = starts.iter();
+    starts.any(|start| start.first() == line.first() && line.starts_with(start))
 }
 
 /// The text before the next line break, and the text after it, if there is one.
