@@ -32,6 +32,8 @@ const FORMAT: &FormatName = b"treelined rows11";
 const NAME: &str = "sessions.rows";
 /// After this many bytes of files were read, the rows are saved again.
 const WORTH_KEEPING: u64 = 1 << 20;
+/// After this many bytes, and after each time as many as before, the rows that a list has made so far are saved.
+const PART: u64 = if cfg!(test) { 1 << 10 } else { 8 << 20 };
 /// The most threads that read files.
 const MAX_THREADS: usize = 8;
 /// The number of files whose status one thread reads at a time. For fewer files, another thread is not worthwhile.
@@ -145,11 +147,13 @@ struct StatusChanges {
 
 impl Catalogue {
     /// The rows of these files, sorted by last activity. A file is read once (with `open` if necessary), and again only
-    /// if it has changed. A file that is not a session has a row too.
+    /// if it has changed. A file that is not a session has a row too. If it `keeps` rows, a list that is killed, as that of
+    /// a hook for which an agent waits, leaves the rows of its parts to the next one.
     pub(crate) fn list(
         &mut self,
         files: &[FolderFiles],
         cache: Option<&Cache>,
+        keeps: bool,
         open: impl Fn(Location) -> Result<OpenedLog> + Sync,
     ) -> Rows {
         if !std::mem::replace(&mut self.is_loaded, true) {
@@ -158,19 +162,26 @@ impl Catalogue {
         let (known, mut changed) = self.look_at(files);
         // The largest file comes first, so that no thread has a large file left at the end.
         changed.sort_by_key(|(_, status)| Reverse(status.size));
-        let make = |scanner: &mut RowScanner, number: usize| {
-            let (location, status) = changed.get(number)?;
-            let listing = row_of(scanner, location, *status, &open)?;
-            Some(Arc::new(CatalogueRow::new(*status, listing)))
-        };
-        let made = in_parallel(changed.len(), RowScanner::default, make);
-        // Files without a row have been removed, or are not regular files.
-        let made: Vec<Arc<CatalogueRow>> = made.into_iter().flatten().collect();
+        let (mut made, mut rest) = (Vec::new(), &*changed);
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(part_of(rest, read_for(&made)));
+            let make = |scanner: &mut RowScanner, number: usize| {
+                let (location, status) = part.get(number)?;
+                let listing = row_of(scanner, location, *status, &open)?;
+                Some(Arc::new(CatalogueRow::new(*status, listing)))
+            };
+            let rows = in_parallel(part.len(), RowScanner::default, make);
+            // Files without a row have been removed, or are not regular files.
+            made.extend(rows.into_iter().flatten());
+            rest = later;
+            if let Some(cache) = cache.filter(|_| keeps && !rest.is_empty()) {
+                save(cache, &sorted(known.iter().chain(&made)));
+            }
+        }
         if made.is_empty() && known.len() == self.in_order.len() {
             return Arc::clone(&self.in_order);
         }
-        let sizes = made.iter().map(|row| row.status.size.max(1));
-        self.unkept += sizes.sum::<u64>();
+        self.unkept += read_for(&made);
         // The unchanged rows are in order already, so sorting is fast.
         let known: HashSet<*const CatalogueRow> = known.iter().map(Arc::as_ptr).collect();
         let kept = self.in_order.iter();
@@ -285,6 +296,29 @@ impl Catalogue {
             }
         });
     }
+}
+
+/// The number of bytes of the files of these rows.
+fn read_for(rows: &[Arc<CatalogueRow>]) -> u64 {
+    rows.iter().map(|row| row.status.size.max(1)).sum()
+}
+
+/// The number of files that are read before the rows are saved. Each part is as large as all before it, so that few are
+/// saved often.
+fn part_of(files: &[(Location, Status)], read: u64) -> usize {
+    let mut left = PART.max(read);
+    let is_in = |(_, status): &&(Location, Status)| {
+        let is_in = left > 0;
+        left = left.saturating_sub(status.size.max(1));
+        is_in
+    };
+    files.iter().take_while(is_in).count()
+}
+
+fn sorted<'r>(rows: impl Iterator<Item = &'r Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
+    let mut rows: Vec<Arc<CatalogueRow>> = rows.cloned().collect();
+    rows.sort_by(|one, other| one.key().cmp(&other.key()));
+    rows
 }
 
 /// The row of one file; `None` if the file cannot be read at all.
@@ -518,5 +552,33 @@ mod tests {
             fs::write(&path, &whole[..len]).unwrap();
             assert!(loaded(&cache).is_empty(), "length {len}");
         }
+    }
+
+    /// A hook that an agent kills after four seconds listed all sessions anew each time, and never came to an end.
+    #[test]
+    fn a_list_that_is_killed_leaves_its_rows_to_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Arc::new(Folder::open_to_stay(folder.path()).unwrap());
+        let cache = Cache::of(Arc::clone(&root));
+        let names = ["a.jsonl", "b.jsonl", "c.jsonl"].map(OsString::from);
+        for (number, name) in names.iter().enumerate() {
+            let header = format!(
+                r#"{{"type":"session","version":3,"id":"s{number}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}}"#
+            );
+            let blanks = " ".repeat(3000 - number);
+            fs::write(folder.path().join(name), format!("{header}{blanks}\n")).unwrap();
+        }
+        let files = [FolderFiles {
+            folder: root,
+            names: names.into(),
+        }];
+        let list = |keeps| {
+            let open = |_| unreachable!("small files are read");
+            Catalogue::default().list(&files, Some(&cache), keeps, open)
+        };
+        assert_eq!((list(false).len(), loaded(&cache).len()), (3, 0));
+        // The last part is saved by the store. Parts double: the second has the rest.
+        assert_eq!((list(true).len(), loaded(&cache).len()), (3, 1));
+        assert_eq!((list(true).len(), loaded(&cache).len()), (3, 2));
     }
 }

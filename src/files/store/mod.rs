@@ -226,7 +226,7 @@ impl Store {
 
     /// The rows of all session files, sorted by last activity. Files that are not sessions have rows too.
     pub fn list(&self) -> Result<Rows> {
-        let rows = self.rows()?;
+        let rows = self.rows_and(true)?;
         if let Some(cache) = self.cache()
             && let Some(rows) = self.catalogue().worth_keeping()
         {
@@ -237,6 +237,10 @@ impl Store {
 
     /// Like [`Self::list`], but writes nothing to the cache.
     pub fn rows(&self) -> Result<Rows> {
+        self.rows_and(false)
+    }
+
+    fn rows_and(&self, keeps: bool) -> Result<Rows> {
         let cache = self.cache();
         let open = |location| self.open(location, &Cancel::new());
         // The rows are listed while the lock is held, since another list may be waiting for the lock and needs current
@@ -252,7 +256,7 @@ impl Store {
                 known.forget_touched();
             }
         })?;
-        let rows = catalogue.list(&files, cache.as_ref(), open);
+        let rows = catalogue.list(&files, cache.as_ref(), keeps, open);
         drop(catalogue);
         Ok(self.with_marks(rows))
     }

@@ -90,7 +90,7 @@ impl Store {
             names,
         }];
         let mut known = lock(&self.trashed);
-        let rows = known.list(&files, None, Log::open);
+        let rows = known.list(&files, None, false, Log::open);
         drop(known);
         let of_row = |row: Arc<CatalogueRow>| {
             let name = row.listing.path.file_name()?;
