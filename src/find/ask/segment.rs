@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::ops::Range;
+use std::sync::OnceLock;
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::search::ask::{Corpus, Term};
 use treelined_files::cache::{Cache, CacheBlock, CacheFile, FormatName, get_status, put_status};
@@ -56,13 +57,14 @@ pub(super) struct Segment {
     entry_blocks: usize,
     /// The first term of each block of postings.
     firsts: Vec<Term>,
-    /// The blocks of entries that are kept in memory.
-    kept: Vec<Vec<u8>>,
+    /// The first blocks of entries, as many as fit into memory. Each is kept once a question has read it, so that the first
+    /// question of a process does not wait for blocks that it does not need.
+    kept: Vec<OnceLock<Vec<u8>>>,
 }
 
 impl Segment {
-    /// `None` if the segment is missing or damaged. Keeps blocks of entries in memory, as far as the segment then takes
-    /// at most `most` bytes.
+    /// `None` if the segment is missing or damaged. It keeps blocks of entries in memory, as far as the segment then takes
+    /// at most `most` bytes. Each block is checked when it is read.
     pub(super) fn open(cache: &Cache, number: u64, most: usize) -> Option<Self> {
         let file = cache.open(&name(number), FORMAT)?;
         let mut fields = Cursor::new(&file.summary);
@@ -77,27 +79,30 @@ impl Segment {
             firsts,
             kept: Vec::new(),
         })?;
-        let mut left = most.saturating_sub(segment.bytes());
-        for number in 0..entry_blocks {
-            let len = segment.file.blocks.get(number)?.len;
-            match left.checked_sub(usize::try_from(len).ok()?) {
-                Some(rest) => left = rest,
-                None => break,
+        let mut left = most.saturating_sub(segment.bytes()) as u64;
+        let blocks = segment.file.blocks.iter().take(entry_blocks);
+        let fitting = blocks.take_while(|block| match left.checked_sub(block.len) {
+            Some(rest) => {
+                left = rest;
+                true
             }
-            let block = segment.block(number)?;
-            segment.kept.push(block);
-        }
+            None => false,
+        });
+        let fitting = fitting.count();
+        segment.kept.resize_with(fitting, OnceLock::new);
         Some(segment)
     }
 
-    /// The approximate number of bytes that it takes in memory.
+    /// The approximate number of bytes that it takes in memory at most.
     pub(super) fn bytes(&self) -> usize {
         let sessions = self.sessions.iter();
         let cwds = sessions.map(|one| one.cwd.as_ref().map_or(0, String::len));
         let tables = self.sessions.len() * size_of::<SegmentSession>()
             + self.firsts.len() * size_of::<Term>()
             + self.file.blocks.len() * size_of::<CacheBlock>();
-        let kept: usize = self.kept.iter().map(Vec::len).sum();
+        let kept = self.file.blocks.iter().take(self.kept.len());
+        let kept: u64 = kept.map(|block| block.len).sum();
+        let kept = usize::try_from(kept).unwrap_or(usize::MAX);
         cwds.sum::<usize>() + tables + kept + self.file.summary.len()
     }
 
@@ -129,7 +134,16 @@ impl Segment {
         let number = session.block as usize;
         let span = session.span.start as usize..session.span.end as usize;
         let bytes = match self.kept.get(number) {
-            Some(block) => Cow::Borrowed(block.get(span)?),
+            Some(kept) => {
+                let block = match kept.get() {
+                    Some(block) => block,
+                    None => {
+                        let block = self.block(number)?;
+                        kept.get_or_init(|| block)
+                    }
+                };
+                Cow::Borrowed(block.get(span)?)
+            }
             None if number < self.entry_blocks => {
                 let block = self.block(number)?;
                 Cow::Owned(block.get(span)?.to_vec())
