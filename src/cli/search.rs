@@ -193,6 +193,9 @@ struct Hit {
     at: String,
     snippet: String,
     ranges: Vec<[usize; 2]>,
+    /// Words that the snippet has only as parts of other words.
+    #[serde(default)]
+    inside: Vec<String>,
     branch: Branch,
 }
 
@@ -471,10 +474,18 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
         text: &hit.snippet,
         ranges: &hit.ranges,
     };
+    let inside = match hit.inside.is_empty() {
+        true => String::new(),
+        false => format!(
+            " (part of a word: {})",
+            terminal::line(&hit.inside.join(", "))
+        ),
+    };
     let line = [
         screen.style(Style::Green, on_path),
         screen.style(Style::Dim, &format!("{at}  {field}  {entry}  ")),
         snippet.draw(screen, usize::MAX, "", str::to_owned),
+        screen.style(Style::Dim, &inside),
         screen.style(Style::Dim, &branch),
     ];
     out.push_str(line.concat().trim_end());

@@ -20,6 +20,8 @@ pub struct Hit {
     pub field: FieldKind,
     pub at: Millis,
     pub excerpt: Excerpt,
+    /// The words of a question that the excerpt has only as parts of other words.
+    pub inside: Vec<String>,
     /// A number without a unit. Scores of different searches cannot be compared.
     pub score: f64,
     pub branch: Branch,

@@ -88,6 +88,7 @@ pub(super) fn hits(
                 field,
                 at: key.at.0,
                 excerpt,
+                inside: Vec::new(),
                 score: f64::from(key.score.0),
                 branch: finder.branches.branch(node),
             }),

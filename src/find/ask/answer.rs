@@ -80,6 +80,7 @@ pub(super) fn hits(
             field: shown.field,
             at,
             excerpt: shown.excerpt,
+            inside: shown.inside,
             score: own * shown.closeness * active + together,
             branch,
         };
@@ -109,6 +110,8 @@ fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
 pub(super) struct ShownField {
     field: FieldKind,
     excerpt: Excerpt,
+    /// The words of the question that the passage has only as parts of other words.
+    inside: Vec<String>,
     pub(super) closeness: f64,
 }
 
@@ -175,6 +178,11 @@ impl<'r> TextReader<'r> {
         Some(ShownField {
             field,
             closeness: self.closeness(&passage),
+            inside: passage
+                .inside
+                .iter()
+                .map(|word| self.request.question.word(*word).to_owned())
+                .collect(),
             excerpt: self.reader.excerpt(&text, &passage),
         })
     }

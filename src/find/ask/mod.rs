@@ -15,6 +15,7 @@ mod filtered;
 mod gather;
 mod glued;
 mod in_files;
+mod inside;
 mod kept;
 mod ranked;
 mod ranking;
@@ -42,6 +43,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Kind, Result};
+use treelined_core::search::ask::Taken;
 use treelined_core::timestamp::Millis;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
@@ -88,9 +90,10 @@ pub fn ask(
     let mut progress = |bytes| (watch.on_progress)(bytes, total);
     let mut counted = asked.count(request, cancel, &mut progress)?;
     let mut scanned_bytes = scanned(&counted);
-    let near_words = asked.near_words(request, &counted, cancel)?;
+    let mut near_words = asked.near_words(request, &counted, cancel)?;
     let taken = taken(request, &near_words);
     let request = taken.as_ref().unwrap_or(request);
+    near_words.retain(|words| !words.near.is_empty());
     if taken.is_some() {
         counted = asked.count(request, cancel, &mut |_| {})?;
         scanned_bytes += scanned(&counted);
@@ -134,12 +137,9 @@ fn scanned(counted: &[CountedFile]) -> u64 {
     counted.iter().map(|file| file.scanned).sum()
 }
 
-/// The request with known words in place of mistyped ones; `None` if there are none.
+/// The request with known words in place of others; `None` if there are none.
 fn taken(request: &AskRequest, near_words: &[NearWords]) -> Option<Arc<AskRequest>> {
-    let taken = near_words.iter();
-    let mut taken = taken
-        .filter_map(|near| Some((near.term, near.taken.as_deref()?)))
-        .peekable();
+    let mut taken = near_words.iter().flat_map(taken_for).peekable();
     taken.peek()?;
     let question = request.question.with_taken(taken);
     let request = request.clone();
@@ -147,6 +147,18 @@ fn taken(request: &AskRequest, near_words: &[NearWords]) -> Option<Arc<AskReques
         question,
         ..request
     }))
+}
+
+/// The words that count in place of a word.
+fn taken_for(near: &NearWords) -> impl Iterator<Item = Taken<'_>> {
+    let term = near.term;
+    let mistyped = near.taken.iter().map(|words| (words, false));
+    let inside = near.inside.iter().map(|words| (words, true));
+    mistyped.chain(inside).map(move |(words, is_inside)| Taken {
+        term,
+        words,
+        is_inside,
+    })
 }
 
 /// The files in which the terms of a question are counted.

@@ -277,6 +277,7 @@ fn bytes_of(hit: &Hit) -> usize {
         + hit.session_name.len()
         + hit.entry_id.len()
         + hit.excerpt.text.len()
+        + hit.inside.iter().map(String::len).sum::<usize>()
         + said
             .map(|said| said.text.len() + said.entry_id.len())
             .sum::<usize>()

@@ -39,7 +39,7 @@ pub(super) fn asked(question: &str) -> Arc<AskRequest> {
 }
 
 fn with_filters(question: &str, filters: SearchRequest) -> Arc<AskRequest> {
-    let question = Question::parse(question).unwrap().unwrap();
+    let question = Question::parse(question).unwrap();
     Arc::new(AskRequest {
         question,
         filters: filters.into(),

@@ -4,6 +4,7 @@
 use super::counted::CountedFile;
 use super::counts::Counts;
 use super::glued::{self, Parts};
+use super::inside::Holders;
 use super::kept::KeptCounts;
 use super::request::AskRequest;
 use super::segments::{Row, Segments};
@@ -28,6 +29,8 @@ pub struct NearWords {
     pub near: Vec<String>,
     /// The one of `near` that counts in place of the word.
     pub taken: Option<String>,
+    /// The known words that count in its place because it is a part of them.
+    pub(super) inside: Vec<String>,
     /// The index of the word's term in the question.
     pub(super) term: usize,
 }
@@ -49,6 +52,7 @@ struct NearOnes<'q> {
     /// Each known word with its distance and the number of sessions that have it.
     near: BTreeMap<String, (usize, usize)>,
     parts: Parts,
+    holders: Holders,
 }
 
 impl<'q> NearOnes<'q> {
@@ -57,6 +61,7 @@ impl<'q> NearOnes<'q> {
             word,
             near: BTreeMap::new(),
             parts: Parts::default(),
+            holders: Holders::default(),
         }
     }
 }
@@ -71,20 +76,25 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
             letters |= letter(*byte);
             continue;
         }
-        for NearOnes { word, near, parts } in &mut *ones {
+        for one in &mut *ones {
+            let word = one.word;
             let may_be_near = word.may_be_near(at - start, letters);
             let may_be_part = word.may_have_part(at - start, letters);
-            if !may_be_near && !may_be_part {
+            let may_be_inside = word.may_be_inside(at - start, letters);
+            if !may_be_near && !may_be_part && !may_be_inside {
                 continue;
             }
             let Some(Ok(known)) = known.get(start..at).map(std::str::from_utf8) else {
                 continue;
             };
             if may_be_part {
-                parts.note(word.text(), known, || sessions(line));
+                one.parts.note(word.text(), known, || sessions(line));
+            }
+            if may_be_inside {
+                one.holders.note(word.text(), known, || sessions(line));
             }
             if may_be_near && let Some(distance) = word.distance(known) {
-                let near = near.entry(known.to_owned());
+                let near = one.near.entry(known.to_owned());
                 near.or_insert((distance, 0)).1 += sessions(line);
             }
         }
@@ -92,8 +102,8 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
     }
 }
 
-/// The known words near to each word of the question that no entry has. Leaves out a word of the question without near
-/// words. Fails with `cancelled`.
+/// The known words near to each word of the question that no entry has, and those that have it as a part. Leaves out a word of
+/// the question without such words. Fails with `cancelled`.
 pub(super) fn near_words(
     request: &AskRequest,
     counts: &[TermCount],
@@ -124,7 +134,8 @@ pub(super) fn near_words(
         }
         proposed
     });
-    Ok(proposed.filter(|words| !words.near.is_empty()).collect())
+    let is_known = |words: &NearWords| !words.near.is_empty() || !words.inside.is_empty();
+    Ok(proposed.filter(is_known).collect())
 }
 
 /// For each word without near words: the two known words that it consists of, or a known word and one near to the rest.
@@ -134,7 +145,10 @@ fn pairs(
     cancel: &Cancel,
 ) -> Result<Vec<Option<String>>> {
     let (mut pairs, mut rests) = (Vec::new(), Vec::new());
-    for (number, NearOnes { word, near, parts }) in ones.iter().enumerate() {
+    for (number, one) in ones.iter().enumerate() {
+        let NearOnes {
+            word, near, parts, ..
+        } = one;
         let has_digit = word.text().bytes().any(|byte| byte.is_ascii_digit());
         let is_lone = !has_digit && !near.keys().any(|known| word.begins_as(known));
         let pair = parts.pair(word.text()).filter(|_| is_lone);
@@ -170,16 +184,19 @@ fn of_all(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cancel) ->
 }
 
 /// The nearest words first; of equally near ones those that begin with the same letter, then those that have the same
-/// letters, then those of most sessions.
+/// letters, then those of most sessions. A word with which known words begin is short for them, and not mistyped.
 fn proposed(
     term: usize,
     word: &str,
     NearOnes {
         word: mistyped,
         near,
+        holders,
         ..
     }: NearOnes<'_>,
 ) -> NearWords {
+    let is_short = holders.begin_with(word);
+    let nearest = near.values().map(|(distance, _)| *distance).min();
     let mut near: Vec<_> = near.into_iter().collect();
     near.sort_by_cached_key(|(known, (distance, sessions))| {
         let is_like = (mistyped.begins_as(known), mistyped.has_letters_of(known));
@@ -191,9 +208,15 @@ fn proposed(
         )
     });
     let near: Vec<String> = near.into_iter().take(MOST).map(|(word, _)| word).collect();
-    let first = near.first().filter(|first| mistyped.begins_as(first));
+    let first = near.first().zip(nearest).filter(|_| !is_short);
+    let taken = first.filter(|(first, distance)| mistyped.is_surely(first, *distance));
+    let taken = taken.map(|(first, _)| first.clone());
     NearWords {
-        taken: first.cloned(),
+        inside: match taken {
+            Some(_) => Vec::new(),
+            None => holders.best(word),
+        },
+        taken,
         word: word.to_owned(),
         near,
         term,
@@ -229,9 +252,10 @@ fn of_segments(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cance
         }
     }
     // A word is proposed only if one of the counted sessions has it.
-    for NearOnes { near, parts, .. } in ones {
-        near.retain(|_, (_, sessions)| *sessions > 0);
-        parts.forget_unused();
+    for one in ones {
+        one.near.retain(|_, (_, sessions)| *sessions > 0);
+        one.parts.forget_unused();
+        one.holders.forget_unused();
     }
     Ok(())
 }
@@ -275,7 +299,7 @@ mod tests {
     #[test]
     fn a_search_for_near_words_can_be_cancelled() {
         let request = AskRequest {
-            question: Question::parse("shceduler").unwrap().unwrap(),
+            question: Question::parse("shceduler").unwrap(),
             filters: request("x", Mode::Words).into(),
             read_time: None,
         };
@@ -308,13 +332,8 @@ mod tests {
                 Some(((*known).to_owned(), (mistyped.distance(known)?, *sessions)))
             });
             let near = near.collect();
-            let parts = Parts::default();
-            let ones = NearOnes {
-                word: mistyped,
-                near,
-                parts,
-            };
-            super::proposed(0, word, ones)
+            let ones = NearOnes::new(mistyped);
+            super::proposed(0, word, NearOnes { near, ..ones })
         };
         let jest = proposed("jest", &[("test", 9), ("jets", 1), ("best", 8)]);
         assert_eq!(jest.near, ["jets", "test", "best"]);
@@ -323,5 +342,23 @@ mod tests {
         assert_eq!((jest.near.len(), jest.taken), (1, None));
         let cask = proposed("caks", &[("cats", 9), ("cask", 2), ("casks", 1)]);
         assert_eq!(cask.near, ["cask", "casks", "cats"]);
+        // `rate` was taken for `race`, and `restore` for `restart`: few letters were the same by chance.
+        let race = proposed("race", &[("rate", 9)]);
+        assert_eq!((race.near.len(), race.taken), (1, None));
+        let restart = proposed("restart", &[("restore", 9)]);
+        assert_eq!((restart.near.len(), restart.taken), (1, None));
+        let long = proposed("authentification", &[("authentication", 1)]);
+        assert_eq!(long.taken.as_deref(), Some("authentication"));
+    }
+
+    /// `perl` was taken for `perf`, though sessions had `performance`.
+    #[test]
+    fn a_word_with_which_others_begin_is_short_for_them() {
+        let (mut ones, sessions) = ([NearOnes::new(MistypedWord::new("perf"))], |_: usize| 1);
+        compare(&mut ones, b"perl\nperformance\nimperfect\n", sessions);
+        let [ones] = ones;
+        let perf = super::proposed(0, "perf", ones);
+        assert_eq!((&*perf.near, perf.taken), (&["perl".to_owned()][..], None));
+        assert_eq!(perf.inside, ["performance", "imperfect"]);
     }
 }

@@ -81,3 +81,31 @@ fn two_words_that_were_typed_as_one_are_found() {
         assert!(ask(&mut d, word).get("didYouMean").is_none(), "{word}");
     }
 }
+
+/// `perf` found `perl`, and `rate` found nothing, though sessions had `performance` and `separate`.
+#[test]
+fn a_part_of_a_word_is_found_last_and_marked() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("whole", "", "The limit of all")
+        .user("short", "whole", "The performance is bad")
+        .user("inside", "short", "Keep them separate")
+        .user("other", "inside", "A script in perl");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let result = ask(&mut d, "perf");
+    assert_eq!(ids(&result), ["short"]);
+    assert_eq!(result["hits"][0]["inside"], json!(["perf"]));
+    assert_eq!(result["hits"][0]["ranges"], json!([[4, 8]]));
+    // A word with which others begin is short for them, and not mistyped.
+    assert_eq!(
+        result["didYouMean"],
+        json!([{"word": "perf", "near": ["perl"]}])
+    );
+    let result = ask(&mut d, "rate limit");
+    assert_eq!(ids(&result), ["whole", "inside"]);
+    assert!(result["hits"][0].get("inside").is_none());
+    assert_eq!(result["hits"][1]["inside"], json!(["rate"]));
+    // A word that some entry has is not looked for in others.
+    assert_eq!(ids(&ask(&mut d, "perl")), ["other"]);
+}

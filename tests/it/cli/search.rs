@@ -154,5 +154,10 @@ fn a_question_is_answered_with_what_became_of_its_branches() {
         text.contains("nothing has aplpes; apples counts instead\n"),
         "{text}"
     );
+    let part = home.run(&["ask", "apple"], &[], "");
+    assert!(!part.clean().text().contains("part of a word"));
+    let part = home.run(&["ask", "ppl"], &[], "");
+    let text = part.clean().text();
+    assert!(text.contains(" (part of a word: ppl)"), "{text}");
     assert_eq!(home.run(&["ask", "plums"], &[], "").code, Some(1));
 }

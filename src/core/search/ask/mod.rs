@@ -14,7 +14,7 @@ mod terms;
 mod tests;
 
 pub use passage::{Passage, Reader};
-pub use question::{MistypedWord, Question, QuestionTerm, letter};
+pub use question::{MistypedWord, Question, QuestionTerm, Taken, letter};
 pub use score::{
     Corpus, TermCount, TermScorer, UnitCounts, bounded_weight, closeness, field_weight, recency,
     together,

@@ -4,6 +4,7 @@
 use super::question::Question;
 use super::terms::{Form, Tokenizer};
 use crate::search::excerpt::Excerpt;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The longest span of a passage, in bytes of the text.
@@ -38,6 +39,8 @@ pub struct Passage {
     pub terms: usize,
     /// The number of these terms that occur in the passage as words, and not only as parts of identifiers.
     pub uncut: usize,
+    /// The positions of the words of the question that the passage has only as parts of other words, ascending.
+    pub inside: Vec<usize>,
 }
 
 /// Finds passages in texts, reusing memory.
@@ -79,6 +82,9 @@ impl<'q> Reader<'q> {
         let weight = weights
             .filter(|(_, seen)| seen.is_some())
             .map(|(weight, _)| weight);
+        let of_terms = self.question.terms().iter().zip(&seen);
+        let inside = of_terms.filter(|(term, seen)| term.is_inside && seen.is_some());
+        let inside: BTreeSet<usize> = inside.map(|(term, _)| term.word).collect();
         let positions = places.iter().map(|place| place.position);
         let first = positions.clone().min().unwrap_or_default();
         Some(Passage {
@@ -88,6 +94,7 @@ impl<'q> Reader<'q> {
             terms: seen.iter().flatten().count(),
             uncut: seen.iter().flatten().filter(|is_uncut| **is_uncut).count(),
             places: disjoint(places.iter().map(|place| place.span.clone())),
+            inside: inside.into_iter().collect(),
         })
     }
 
@@ -124,11 +131,12 @@ impl<'q> Reader<'q> {
                 }
             }
             if places.len() < MOST_PLACES {
+                let inside = term.and_then(|term| question.part_of(term, token));
                 places.push(Place {
-                    span: token.span.clone(),
                     term,
                     position: token.position,
-                    form: token.form,
+                    form: inside.as_ref().map_or(token.form, |_| Form::Part),
+                    span: inside.unwrap_or_else(|| token.span.clone()),
                 });
             }
         });

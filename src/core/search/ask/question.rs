@@ -1,33 +1,44 @@
 //! A question in words, as a person types it.
 
-use super::terms::{Form, Term, Tokenizer};
+use super::terms::{Form, Term, Token, Tokenizer};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// English stop words. They count only in phrases, or if the question has no other words.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
-    "been", "before", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had",
-    "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its",
-    "just", "me", "my", "of", "on", "or", "our", "she", "should", "so", "some", "than", "that",
-    "the", "their", "them", "then", "there", "these", "they", "this", "to", "up", "us", "was",
-    "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with",
-    "would", "you", "your",
+    "been", "before", "but", "by", "can", "could", "did", "didn", "do", "does", "doesn", "don",
+    "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into",
+    "is", "isn", "it", "its", "just", "me", "my", "no", "not", "of", "on", "or", "our", "out",
+    "she", "should", "so", "some", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where",
+    "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
-/// The most words of a question.
+/// The most words of a question that count. Of a longer one, such as a pasted stack trace, these are half of the first and half of
+/// the last words: the message of an error is at the one end or at the other.
 const MOST_WORDS: usize = 64;
+/// The most terms of a question. Their numbers fit into a byte.
+const MOST_TERMS: usize = 250;
 /// The weight of a part of an identifier. The weight of a word is 1.
 const PART_WEIGHT: f64 = 0.5;
 /// The weight of a whole identifier or path that has parts.
 const WHOLE_WEIGHT: f64 = 1.5;
 /// The weight of a known word that counts in place of a mistyped one.
 const TAKEN_WEIGHT: f64 = 0.7;
+/// The weight of a known word that has the word of the question as a part.
+const INSIDE_WEIGHT: f64 = 0.2;
 /// The largest edit distance between a mistyped word and its correction.
 const MAX_DISTANCE: usize = 2;
 /// Words with fewer bytes are not corrected, since they are similar to too many others.
 const MIN_BYTES: usize = 4;
+/// The fewest bytes of a word in which one letter, and two letters, may be others than in the word that is taken for it.
+const SURE_BYTES: usize = 5;
+const SURE_BYTES_TWO: usize = 9;
 /// The fewest bytes of a word that two words are found in, and of each of these.
 const MIN_PAIR_BYTES: usize = 8;
 const MIN_PART_BYTES: usize = 4;
+/// The fewest bytes of a word that is looked for inside of others.
+const MIN_INSIDE_BYTES: usize = 3;
 
 /// A question: its words in order, and the terms to search for.
 #[derive(Debug, Clone)]
@@ -49,12 +60,42 @@ pub struct QuestionTerm {
     pub word: usize,
     /// Whether the term is a plain word: neither a part of an identifier nor a whole one with parts.
     pub is_word: bool,
+    /// Whether it is a known word that has the word of the question as a part.
+    pub is_inside: bool,
+}
+
+/// Known words that count in place of a word of a question.
+#[derive(Debug, Clone, Copy)]
+pub struct Taken<'w> {
+    /// The index of the replaced term in [`Question::terms`].
+    pub term: usize,
+    /// A known word, or two with a blank between them.
+    pub words: &'w str,
+    /// Whether the word of the question is a part of the known word, and not a mistyped form of it.
+    pub is_inside: bool,
 }
 
 impl Question {
-    /// Reads a question; `None` if the text has no word. The error says what is wrong with the text.
-    pub fn parse(text: &str) -> Result<Option<Self>, String> {
-        let (mut words, mut terms) = (Vec::new(), Vec::<QuestionTerm>::new());
+    /// Reads a question; `None` if the text has no word.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (question, spans) = Self::read(text);
+        let half = MOST_WORDS / 2;
+        let question = match (
+            spans.get(half - 1),
+            spans.get(spans.len().wrapping_sub(half)),
+        ) {
+            (Some(first), Some(last)) if spans.len() > MOST_WORDS => {
+                let (first, last) = (text.get(..first.end)?, text.get(last.start..)?);
+                Self::read(&format!("{first}\n{last}")).0
+            }
+            _ => question,
+        };
+        (!question.is_empty()).then_some(question)
+    }
+
+    /// Reads all words of a text; returns their places too.
+    fn read(text: &str) -> (Self, Vec<Range<usize>>) {
+        let (mut words, mut spans, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         let mut places: HashMap<Term, Vec<usize>> = HashMap::new();
         let (mut common, mut numbers) = (Vec::new(), HashMap::new());
         Tokenizer::default().each(text, |token| {
@@ -64,6 +105,7 @@ impl Question {
                 let pair = *numbers.entry(token.position).or_insert(next);
                 if pair == next {
                     words.push(token.letters.to_owned());
+                    spans.push(token.span.clone());
                 }
                 places.entry(token.term).or_default().push(pair);
             }
@@ -77,10 +119,10 @@ impl Question {
                 weight,
                 word: numbers.get(&token.position).copied().unwrap_or_default(),
                 is_word: token.form == Form::Word,
+                is_inside: false,
             };
-            let is_common =
-                token.form == Form::Word && STOP_WORDS.binary_search(&token.letters).is_ok();
-            let of = if is_common { &mut common } else { &mut terms };
+            let is_common = token.form == Form::Word && is_common(token.letters);
+            let of: &mut Vec<QuestionTerm> = if is_common { &mut common } else { &mut terms };
             let has_room = of.len() <= MOST_WORDS * 2;
             match of.iter_mut().find(|one| one.term == term.term) {
                 Some(same) => same.weight = same.weight.max(term.weight),
@@ -88,35 +130,41 @@ impl Question {
                 None => {}
             }
         });
-        if words.len() > MOST_WORDS {
-            return Err(format!("has more than {MOST_WORDS} words"));
-        }
         if terms.is_empty() {
             terms = common;
         }
-        Ok((!words.is_empty()).then_some(Self {
+        let question = Self {
             words,
             terms,
             places,
-        }))
+        };
+        (question, spans)
     }
 
-    /// The question with known words in place of mistyped ones. Each of `taken` is the index of a term in
-    /// [`Question::terms`], and the word that counts in its place, or two words with a blank between them.
-    pub fn with_taken<'w>(&self, taken: impl IntoIterator<Item = (usize, &'w str)>) -> Self {
+    /// The question with known words in place of others.
+    pub fn with_taken<'w>(&self, taken: impl IntoIterator<Item = Taken<'w>>) -> Self {
         let (mut question, mut replaced) = (self.clone(), Vec::new());
-        for (number, words) in taken {
-            let Some(old) = self.terms.get(number) else {
+        for one in taken {
+            let Some(old) = self.terms.get(one.term) else {
                 continue;
             };
             replaced.push(old.term);
-            let places = question.places.remove(&old.term).unwrap_or_default();
-            for new in terms_of(words) {
-                question.places.entry(new).or_default().extend(&places);
-                if question.number(new).is_none() {
+            question.places.remove(&old.term);
+            let places = self.places(old.term);
+            let weight = match one.is_inside {
+                true => INSIDE_WEIGHT,
+                false => TAKEN_WEIGHT,
+            };
+            for new in terms_of(one.words) {
+                // A part of a word is not a word of a phrase.
+                if !one.is_inside {
+                    question.places.entry(new).or_default().extend(places);
+                }
+                if question.number(new).is_none() && question.terms.len() < MOST_TERMS {
                     question.terms.push(QuestionTerm {
                         term: new,
-                        weight: old.weight * TAKEN_WEIGHT,
+                        weight: old.weight * weight,
+                        is_inside: one.is_inside,
                         ..old.clone()
                     });
                 }
@@ -150,10 +198,27 @@ impl Question {
         self.places.get(&term).map_or(&[], Vec::as_slice)
     }
 
+    /// Where the word of the question is in a token, in bytes of the text, if the term counts because the word is a part of a known
+    /// word. Another form of the known word may lack the part: then it is the whole token.
+    pub(super) fn part_of(&self, number: usize, token: &Token<'_>) -> Option<Range<usize>> {
+        let term = self.terms.get(number).filter(|term| term.is_inside)?;
+        let (word, span) = (self.word(term.word), token.span.clone());
+        let at = token.letters.find(word);
+        let at = at.filter(|_| token.letters.len() == span.len());
+        Some(at.map_or(span.clone(), |at| {
+            span.start + at..span.start + at + word.len()
+        }))
+    }
+
     /// The index of a term in [`Question::terms`].
     pub fn number(&self, term: Term) -> Option<usize> {
         self.terms.iter().position(|one| one.term == term)
     }
+}
+
+/// Whether a word counts only in phrases: an English stop word, or a single letter or digit, which every version number has.
+fn is_common(word: &str) -> bool {
+    word.len() == 1 || STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// The terms of plain words.
@@ -203,9 +268,26 @@ impl<'w> MistypedWord<'w> {
             && letters & !self.letters == 0
     }
 
+    /// Whether a known word may have this one as a part, by its length in bytes and the set of its letters ([`letter`]).
+    pub fn may_be_inside(&self, len: usize, letters: u32) -> bool {
+        self.word.len() >= MIN_INSIDE_BYTES && len > self.word.len() && self.letters & !letters == 0
+    }
+
     /// Whether a known word begins with the same letter. Few people mistype the first letter of a word.
     pub fn begins_as(&self, known: &str) -> bool {
         self.word.chars().next() == known.chars().next()
+    }
+
+    /// Whether a known word at this distance is what was meant, and not another word that is near by chance: it begins with the
+    /// same letter, and it has the same letters or the words are long.
+    pub fn is_surely(&self, known: &str, distance: usize) -> bool {
+        let is_long = self.word.len()
+            >= if distance < 2 {
+                SURE_BYTES
+            } else {
+                SURE_BYTES_TWO
+            };
+        self.begins_as(known) && (is_long || self.has_letters_of(known))
     }
 
     /// Whether a known word has the same letters, as far as their set ([`letter`]) shows. Most mistyped words lack or

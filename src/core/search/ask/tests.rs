@@ -131,21 +131,39 @@ fn long_runs_are_split_in_linear_time() {
 
 #[test]
 fn common_words_count_only_if_there_are_no_others() {
-    let question = Question::parse("What did we decide about the build cache?")
-        .unwrap()
-        .unwrap();
+    let question = Question::parse("What did we decide about the build cache?").unwrap();
     let words = question.terms().iter().map(|term| question.word(term.word));
     assert_eq!(words.collect::<Vec<_>>(), ["decide", "build", "cache"]);
-    let question = Question::parse("to be or not to be").unwrap().unwrap();
-    assert_eq!(question.terms().len(), 1);
-    let question = Question::parse("what is it").unwrap().unwrap();
+    let question = Question::parse("to be or not to be").unwrap();
+    assert_eq!(question.terms().len(), 4);
+    // Each version number has these digits.
+    let question = Question::parse("fails since v0.3.2").unwrap();
+    let words = question.terms().iter().map(|term| question.word(term.word));
+    assert_eq!(words.collect::<Vec<_>>(), ["fails", "since", "v0", "v0"]);
+    let question = Question::parse("what is it").unwrap();
     assert_eq!(question.terms().len(), 3);
-    assert!(Question::parse(" ?! ").unwrap().is_none());
-    assert!(Question::parse(&"many words ".repeat(33)).is_err());
+    assert!(Question::parse(" ?! ").is_none());
+}
+
+/// A pasted stack trace was refused, since it had more than 64 words.
+#[test]
+fn of_a_long_question_the_first_and_the_last_words_count() {
+    let middle: String = (0..500).map(|number| format!("frame{number} ")).collect();
+    let question =
+        Question::parse(&format!("panicked overflow {middle} caused by ledger")).unwrap();
+    assert_eq!(question.len(), 64);
+    let word = |place: usize| question.word(place);
+    assert_eq!(
+        (word(0), word(1), word(63)),
+        ("panicked", "overflow", "ledger")
+    );
+    assert!(question.terms().len() < 65);
+    let humps = Question::parse(&"aBcD ".repeat(10_000)).unwrap();
+    assert_eq!((humps.len(), humps.terms().len()), (64, 6));
 }
 
 fn passage_of(question: &str, text: &str) -> (Passage, crate::search::Excerpt) {
-    let question = Question::parse(question).unwrap().unwrap();
+    let question = Question::parse(question).unwrap();
     let mut reader = Reader::new(&question, vec![1.0; question.terms().len()]);
     let passage = reader.passage(text).expect("a passage");
     let excerpt = reader.excerpt(text, &passage);
@@ -219,22 +237,54 @@ fn rare_terms_in_weighty_fields_and_short_entries_score_more() {
     assert!(recency(1000, 1000) > recency(0, 1 << 40) && recency(5, 0) < 1.06);
 }
 
+fn near(term: usize, words: &str) -> Taken<'_> {
+    let is_inside = false;
+    Taken {
+        term,
+        words,
+        is_inside,
+    }
+}
+
 #[test]
 fn a_known_word_takes_the_place_of_a_mistyped_one() {
-    let question = Question::parse("the shceduler queue").unwrap().unwrap();
-    let taken = question.with_taken([(0, "scheduler")]);
-    let right = Question::parse("the scheduler queue").unwrap().unwrap();
+    let question = Question::parse("the shceduler queue").unwrap();
+    let taken = question.with_taken([near(0, "scheduler")]);
+    let right = Question::parse("the scheduler queue").unwrap();
     let term = |question: &Question, number: usize| question.terms()[number].term;
     assert_eq!(term(&taken, 1), term(&right, 0));
     assert_eq!(term(&taken, 0), term(&right, 1));
     assert!(taken.terms()[1].weight < right.terms()[0].weight);
     assert_eq!(taken.places(term(&right, 0)), [1]);
     // A word that the question has already keeps its weight.
-    let both = Question::parse("schedulers shceduler").unwrap().unwrap();
-    let both = both.with_taken([(1, "scheduler")]);
+    let both = Question::parse("schedulers shceduler").unwrap();
+    let both = both.with_taken([near(1, "scheduler")]);
     assert_eq!(both.terms().len(), 1);
     assert_eq!(both.places(term(&both, 0)), [0, 1]);
     assert!((both.terms()[0].weight - 1.0).abs() < f64::EPSILON);
+}
+
+/// `rate` is a part of `separate`, and of no phrase.
+#[test]
+fn a_word_inside_of_another_is_marked_and_weighs_least() {
+    let inside = |words| Taken {
+        is_inside: true,
+        ..near(0, words)
+    };
+    let question = Question::parse("rate limit").unwrap();
+    let taken = question.with_taken([inside("separate"), inside("generate")]);
+    let weights = taken.terms().iter().map(|term| term.weight);
+    assert!(weights.clone().sum::<f64>() < 2.0 && taken.terms().len() == 3);
+    let mut reader = Reader::new(&taken, weights.collect());
+    let passage = reader.passage("Separate limits, a house").unwrap();
+    assert_eq!(passage.places, [4..8, 9..15]);
+    assert_eq!(
+        (passage.inside, passage.run, passage.uncut),
+        (vec![0], 1, 1)
+    );
+    // Another form of the known word lacks the part.
+    let passage = reader.passage("separating").unwrap();
+    assert_eq!(passage.places, [0..10]);
 }
 
 fn near_words(wrong: &str, known: &str) -> Option<usize> {

@@ -64,6 +64,9 @@ fn a_pattern_stands_between_slashes() {
         ("fix(ed|es)? it\\/s", Mode::Regex)
     );
     assert_eq!(filters.without, "no");
+    // `set -u` left out each entry with the letter u.
+    let command = parsed("set -u -rf");
+    assert_eq!((&*command.text, &*command.without), ("set -u", "rf"));
     assert_eq!(parsed("cwd:\"/a b/c\" x").cwd.unwrap().value, "/a b/c");
 }
 

@@ -60,8 +60,10 @@ fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t
         if let Some((phrase, len)) = phrase(excluded) {
             return (TokenKind::ExcludedPhrase(phrase), len + 1);
         }
-        if excluded.starts_with(char::is_alphanumeric) {
-            let word = word(excluded);
+        let word = word(excluded);
+        // `set -u` is a command: each entry has the letter somewhere.
+        let is_option = word.len() == 1;
+        if excluded.starts_with(char::is_alphanumeric) && !is_option {
             return (TokenKind::Excluded(word), word.len() + 1);
         }
     }

@@ -184,7 +184,6 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         return Ok(Wanted::Exact(Box::new(SearchRequest { within, ..request })));
     }
     let question = Question::parse(&params.query);
-    let question = question.map_err(|reason| Error::invalid_params("query", reason))?;
     let question = question.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
     if params.cursor.is_some() {
         return Err(not_ranked());
@@ -478,6 +477,7 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
         ranges: ranges
             .map(|range| [range.start as u64, range.end as u64])
             .collect(),
+        inside: hit.inside.clone(),
         // Three digits are enough for a client.
         score: (hit.score * 1000.0).round() / 1000.0,
         branch: wire::HitBranch {
