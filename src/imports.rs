@@ -57,6 +57,9 @@ fn tool(from: ImportFrom) -> Option<Tool> {
         ImportFrom::Goose => Some(Tool::Goose),
         ImportFrom::Pi => Some(Tool::Pi),
         ImportFrom::QwenCode => Some(Tool::QwenCode),
+        ImportFrom::Cline => Some(Tool::Cline),
+        ImportFrom::RooCode => Some(Tool::RooCode),
+        ImportFrom::KiloCode => Some(Tool::KiloCode),
         ImportFrom::ChatGpt => Some(Tool::ChatGpt),
         ImportFrom::ClaudeAi => Some(Tool::ClaudeAi),
     }

@@ -22,6 +22,7 @@
 mod chatgpt;
 mod claude_ai;
 mod claude_code;
+mod cline;
 pub(crate) mod codex;
 pub(crate) mod family;
 mod gemini;
@@ -57,6 +58,7 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
         Tool::QwenCode => &qwen::Qwen,
+        Tool::Cline | Tool::RooCode | Tool::KiloCode => &cline::Cline,
         Tool::ChatGpt => &chatgpt::ChatGpt,
         Tool::ClaudeAi => &claude_ai::ClaudeAi,
     }

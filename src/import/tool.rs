@@ -10,6 +10,9 @@ pub enum Tool {
     Goose,
     Pi,
     QwenCode,
+    Cline,
+    RooCode,
+    KiloCode,
     /// The export of an account of ChatGPT.
     ChatGpt,
     /// The export of an account of Claude.ai.
@@ -17,7 +20,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Opencode,
@@ -25,6 +28,9 @@ impl Tool {
         Self::Goose,
         Self::Pi,
         Self::QwenCode,
+        Self::Cline,
+        Self::RooCode,
+        Self::KiloCode,
         Self::ChatGpt,
         Self::ClaudeAi,
     ];
@@ -49,6 +55,9 @@ impl Tool {
             Self::Goose => "goose",
             Self::Pi => "pi",
             Self::QwenCode => "qwen-code",
+            Self::Cline => "cline",
+            Self::RooCode => "roo-code",
+            Self::KiloCode => "kilo-code",
             Self::ChatGpt => "chatgpt",
             Self::ClaudeAi => "claude-ai",
         }

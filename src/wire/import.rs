@@ -51,6 +51,9 @@ pub enum ImportFrom {
     Goose,
     Pi,
     QwenCode,
+    Cline,
+    RooCode,
+    KiloCode,
     #[serde(rename = "chatgpt")]
     ChatGpt,
     ClaudeAi,

@@ -123,11 +123,28 @@ impl Agent {
     }
 
     /// The agents whose conversations can be imported, but which cannot continue a conversation.
-    const ORIGINS: [Self; 1] = [Self {
-        tool: "qwen-code",
-        name: "Qwen Code",
-        program: None,
-    }];
+    const ORIGINS: [Self; 4] = [
+        Self {
+            tool: "qwen-code",
+            name: "Qwen Code",
+            program: None,
+        },
+        Self {
+            tool: "cline",
+            name: "Cline",
+            program: None,
+        },
+        Self {
+            tool: "roo-code",
+            name: "Roo Code",
+            program: None,
+        },
+        Self {
+            tool: "kilo-code",
+            name: "Kilo Code",
+            program: None,
+        },
+    ];
 
     /// The services whose exports can be imported. The path of the file decides which service it is.
     const EXPORTS: [Self; 2] = [

@@ -24,7 +24,12 @@ pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
         Tool::Gemini => Ok(gemini::write(session)),
         Tool::Goose => Ok(pi::write_for_goose(session)),
         Tool::Pi => pi::write(session),
-        Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => Err(Error::invalid_params(
+        Tool::QwenCode
+        | Tool::Cline
+        | Tool::RooCode
+        | Tool::KiloCode
+        | Tool::ChatGpt
+        | Tool::ClaudeAi => Err(Error::invalid_params(
             "tool",
             "names a tool that cannot continue a conversation",
         )),

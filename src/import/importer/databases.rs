@@ -1,11 +1,12 @@
 //! Extracts sessions from the databases of opencode and goose, from the folders of JSON files of older versions of
-//! opencode, and from the exports of accounts.
+//! opencode, from the exports of accounts, and from the folders of tasks of Cline, Roo Code and Kilo Code.
 
 use super::exports::Exports;
 use super::json_tree::JsonTree;
 use super::native::{NativeError, NativeSession};
 use super::source::facts::{Extraction, Part, Parts, ScanFailure, SourceFailure, SourceStatus};
 use super::sqlite::Database;
+use super::task_files::TaskFiles;
 use crate::tool::Tool;
 use std::fs::File;
 use std::io::Write;
@@ -32,15 +33,21 @@ static OPENCODE: Databases = Databases::of(Tool::Opencode);
 static GOOSE: Databases = Databases::of(Tool::Goose);
 static CHATGPT: Exports = Exports::of(Tool::ChatGpt);
 static CLAUDE_AI: Exports = Exports::of(Tool::ClaudeAi);
+static CLINE: TaskFiles = TaskFiles::of(Tool::Cline);
+static ROO_CODE: TaskFiles = TaskFiles::of(Tool::RooCode);
+static KILO_CODE: TaskFiles = TaskFiles::of(Tool::KiloCode);
 
-/// The extraction for a tool that has its sessions in databases, folders of JSON files or exports; `None` for another
-/// tool.
+/// The extraction for a tool that has its sessions in databases, folders of JSON files, exports or folders of tasks;
+/// `None` for another tool.
 pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
     match tool {
         Tool::Opencode => Some(&OPENCODE),
         Tool::Goose => Some(&GOOSE),
         Tool::ChatGpt => Some(&CHATGPT),
         Tool::ClaudeAi => Some(&CLAUDE_AI),
+        Tool::Cline => Some(&CLINE),
+        Tool::RooCode => Some(&ROO_CODE),
+        Tool::KiloCode => Some(&KILO_CODE),
         Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi | Tool::QwenCode => None,
     }
 }
@@ -55,6 +62,9 @@ impl Drop for Closing {
         }
         CHATGPT.close();
         CLAUDE_AI.close();
+        for tasks in [&CLINE, &ROO_CODE, &KILO_CODE] {
+            tasks.close();
+        }
     }
 }
 

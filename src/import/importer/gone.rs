@@ -1,6 +1,6 @@
 //! Finds sources that were deleted after an import held back their end. Their kept bytes still have the end.
 
-use super::discover::{FoundSources, Request, is_below, medium};
+use super::discover::{FoundSources, Request, is_below, is_container, medium};
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
 use super::origin::Origins;
@@ -103,8 +103,8 @@ fn file_name(path: &Path) -> Option<OsString> {
 
 fn source_of(row: &SourceRow, origins: &Arc<Origins>) -> Option<Source> {
     let (path, part) = match super::databases::extraction(row.tool) {
-        Some(_) => row.source.rsplit_once('#')?,
-        None => (&*row.source, ""),
+        Some(_) if is_container(row.tool) => row.source.rsplit_once('#')?,
+        _ => (&*row.source, ""),
     };
     let path = PathBuf::from(path);
     Some(Source {

@@ -23,7 +23,7 @@ mod adopt;
 mod anew;
 mod batch;
 mod create;
-mod databases;
+pub(crate) mod databases;
 pub mod discover;
 mod exports;
 mod extend;
@@ -56,6 +56,7 @@ mod shed;
 mod sides;
 pub(crate) mod source;
 pub(crate) mod sqlite;
+mod task_files;
 pub mod watch;
 
 mod held;

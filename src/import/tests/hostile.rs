@@ -1,6 +1,7 @@
 //! Sources that no tool has written: cut ones, random ones, and large ones. [`crate::tests::testing`] has the checks.
 
 use crate::claude_code::ClaudeCode;
+use crate::cline::Cline;
 use crate::gemini::Gemini;
 use crate::member::{Member, NodeKind, Parent, Place};
 use crate::reader::Format;
@@ -272,6 +273,10 @@ const LIKELY: &[&str] = &[
     r#"{"$rewindTo":U}"#,
     r#"{"$set":{"messages":[{"id":U,"type":"user","content":V},{"id":U,"type":"gemini","content":V}]}}"#,
     r#"{"id":U,"type":"info","content":"x"}"#,
+    r#"{"message":{"id":U,"role":"user","content":[{"type":"tool_result","tool_use_id":U,"content":V},{"type":"text","text":V}]}}"#,
+    r#"{"message":{"ts":V,"role":"assistant","isSummary":V,"content":[{"type":"tool_use","id":U,"name":V,"input":V},V]}}"#,
+    r#"{"ui":{"ts":V,"say":"api_req_started","text":V,"conversationHistoryIndex":V}}"#,
+    r#"{"file":V,"row":{"parentTaskId":U,"workspace":V,"model_usage":[{"ts":V,"model_id":V}],"metadata":V}}"#,
     "V",
 ];
 
@@ -293,7 +298,8 @@ fn random_records_are_read() {
             }
             source.push('\n');
         }
-        for (format, _) in FORMATS {
+        let formats = FORMATS.map(|(format, _)| format);
+        for format in formats.into_iter().chain([&Cline as &dyn Format]) {
             read(format, "S/subagents/agent-a.jsonl", source.as_bytes());
         }
     }
@@ -367,6 +373,35 @@ fn many_calls_of_one_record_take_linear_time() {
     });
     let member = large(&ClaudeCode, std::iter::once(call).chain(results));
     assert_eq!(member.nodes.len(), MANY + 1);
+}
+
+#[test]
+fn large_tasks_of_cline_take_linear_time() {
+    let message = |at: usize, role: &str, content: &str| {
+        format!(r#"{{"message":{{"ts":{at},"role":"{role}","content":{content}}}}}"#)
+    };
+    let turn = |at: usize| {
+        let request = format!(r#"{{"ui":{{"ts":{at},"say":"api_req_started","text":"x"}}}}"#);
+        [
+            message(at, "user", r#""a""#),
+            message(at, "assistant", r#""b""#),
+            request,
+        ]
+    };
+    assert_eq!(
+        large(&Cline, (0..MANY).flat_map(turn)).nodes.len(),
+        2 * MANY
+    );
+    let equal = (0..MANY).map(|_| message(0, "user", r#""a""#));
+    assert_eq!(large(&Cline, equal).nodes.len(), MANY);
+    let results = |id: &str| {
+        let result = format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}"#);
+        message(0, "user", &format!("[{}]", vec![result; MANY].join(",")))
+    };
+    assert_eq!(large(&Cline, [results("a")].into_iter()).nodes.len(), MANY);
+    let tags = format!(r#""{}""#, "<task><answer>".repeat(MANY));
+    let tagged = large(&Cline, [message(0, "user", &tags)].into_iter());
+    assert_eq!(tagged.nodes.len(), 1);
 }
 
 #[test]

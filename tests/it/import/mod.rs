@@ -199,6 +199,10 @@ fn each_record_of_every_tool_is_accounted_for() {
         ("opencode", "opencode"),
         ("goose", "goose"),
         ("qwen-code", "qwen-code"),
+        ("cline", "cline/data"),
+        ("cline", "cline/globalStorage"),
+        ("roo-code", "roo-code"),
+        ("kilo-code", "kilo-code"),
         ("chatgpt", "chatgpt"),
         ("claude-ai", "claude-ai"),
     ] {

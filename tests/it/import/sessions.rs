@@ -467,6 +467,9 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
         "opencode",
         "pi",
         "qwen-code",
+        "cline",
+        "roo-code",
+        "kilo-code",
         "chatgpt",
         "claude-ai",
     ]

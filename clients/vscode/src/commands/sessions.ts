@@ -19,6 +19,9 @@ const TOOLS: readonly ImportFrom[] = [
   'goose',
   'pi',
   'qwen-code',
+  'cline',
+  'roo-code',
+  'kilo-code',
   'chatgpt',
   'claude-ai',
 ];

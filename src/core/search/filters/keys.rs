@@ -131,7 +131,7 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
 ];
 
 /// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 9] = [
+pub(super) const SOURCES: [&str; 12] = [
     "claude-code",
     "codex",
     "opencode",
@@ -139,6 +139,9 @@ pub(super) const SOURCES: [&str; 9] = [
     "goose",
     "pi",
     "qwen-code",
+    "cline",
+    "roo-code",
+    "kilo-code",
     "chatgpt",
     "claude-ai",
 ];

@@ -1,6 +1,6 @@
 //! Recognizes which tool has written a file, by the first records of the file.
 
-use super::homes;
+use super::{editors, homes};
 use crate::importer::exports::{is_zip, unpacked_head};
 use crate::importer::native::{FaultKind, NativeError};
 use crate::importer::source::regular;
@@ -35,6 +35,9 @@ pub(super) enum Recognition {
 /// Recognizes the writer of a file. Databases are recognized only for the tools in `tools`.
 pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> {
     let (mut file, _) = regular::open(path)?;
+    if let Some(tool) = editors::writer(path, tools) {
+        return Ok(Recognition::Tool(tool));
+    }
     let mut head = vec![0; 4096];
     let read = file.read(&mut head)?;
     head.truncate(read);

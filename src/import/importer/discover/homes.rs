@@ -1,5 +1,6 @@
 //! The layout of the folders in which each tool keeps its sessions, and their default locations.
 
+use super::editors;
 use crate::tool::Tool;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -46,6 +47,7 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::Codex => name.starts_with(b"rollout-") && (ends(".jsonl") || ends(".jsonl.zst")),
         Tool::Gemini => is_below(path, "chats") && (ends(".jsonl") || ends(".json")),
         Tool::QwenCode => is_below(path, "chats") && ends(".jsonl"),
+        Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::has_source(tool, path),
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
         // Exports are recognized by their content, not by their names.
@@ -88,6 +90,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .filter(|path| is_file(path))
         .collect(),
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
+        Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::homes(tool, folder),
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     };
     // Codex and pi both have a folder `sessions`, and Claude Code and Qwen Code both have a folder `projects`.
@@ -158,7 +161,7 @@ fn has_chats(tmp: &Path) -> bool {
         .any(|project| is_folder(&project.path().join("chats")))
 }
 
-fn is_folder(path: &Path) -> bool {
+pub(super) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
@@ -177,6 +180,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
         Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
         Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
         Tool::QwenCode => &["QWEN_RUNTIME_DIR", "QWEN_HOME", "HOME"],
+        Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::variables(tool),
         Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
@@ -227,6 +231,9 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             let folder = variable("QWEN_RUNTIME_DIR").or_else(|| variable("QWEN_HOME"));
             vec![folder.unwrap_or_else(|| home.join(".qwen"))]
         }
+        Tool::Cline | Tool::RooCode | Tool::KiloCode => {
+            editors::default_places(tool, &home, environment)
+        }
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     }
 }
@@ -235,7 +242,7 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
 pub(in crate::importer) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// Whether a file of the tool has several native sessions, because it is a database or an export.
-pub(super) fn is_container(tool: Tool) -> bool {
+pub(in crate::importer) fn is_container(tool: Tool) -> bool {
     is_database(tool) || tool.is_export()
 }
 

@@ -6,6 +6,7 @@
 //! ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
+mod editors;
 mod files;
 mod homes;
 mod side;
@@ -23,8 +24,7 @@ use crate::importer::report::ImportPlace;
 use crate::tool::Tool;
 use content::Recognition;
 use files::{drop_compressed_twins, drop_repeated, is_unknown_log, may_be_source, path_order};
-use homes::is_container;
-pub(super) use homes::{Environment, Home, homes_in};
+pub(super) use homes::{Environment, Home, homes_in, is_container};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

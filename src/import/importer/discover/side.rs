@@ -139,6 +139,9 @@ fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
         | Tool::Goose
         | Tool::Pi
         | Tool::QwenCode
+        | Tool::Cline
+        | Tool::RooCode
+        | Tool::KiloCode
         | Tool::ChatGpt
         | Tool::ClaudeAi => Vec::new(),
     }

@@ -551,7 +551,17 @@ fn the_folders_whose_changes_matter_are_watched() {
     };
     let expected = [
         (".claude/projects", true),
+        (".cline/data", false),
         (".codex/sessions", true),
+        (".config/Code/User/globalStorage/kilocode.kilo-code", false),
+        (
+            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline",
+            false,
+        ),
+        (
+            ".config/Code/User/globalStorage/saoudrizwan.claude-dev",
+            false,
+        ),
         (".gemini", false),
         (".local/share/goose/sessions", false),
         (".local/share/opencode", false),

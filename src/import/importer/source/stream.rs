@@ -40,7 +40,8 @@ impl Source {
             self.read_all(origins.reader(name)?, take)?;
             return Ok(end);
         }
-        if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
+        if let Medium::Extracted(extraction) = self.medium {
+            let part = self.part.as_deref().unwrap_or_default();
             self.extract(part, extraction, limits.value, take)?;
             return Ok(end);
         }

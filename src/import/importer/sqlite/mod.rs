@@ -138,6 +138,9 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
         | Tool::Gemini
         | Tool::Pi
         | Tool::QwenCode
+        | Tool::Cline
+        | Tool::RooCode
+        | Tool::KiloCode
         | Tool::ChatGpt
         | Tool::ClaudeAi => None,
     }

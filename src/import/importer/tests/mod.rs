@@ -12,6 +12,7 @@ mod growing;
 mod large;
 mod names;
 mod repeat;
+mod tasks;
 
 use super::request::{Import, ImportRequest};
 use crate::importer::report::{ImportReport, ImportedSession};

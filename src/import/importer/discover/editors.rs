@@ -1,0 +1,217 @@
+//! Where Cline, Roo Code and Kilo Code keep their tasks: below the storage of an extension of an editor, and Cline
+//! also below `~/.cline/data`.
+
+use super::homes::{Environment, is_folder};
+use crate::importer::task_files::{HISTORY, MESSAGES};
+use crate::tool::Tool;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use treelined_files::os::path::APPLICATION_SUPPORT;
+
+/// The folders that editors use for what belongs to a user, below the folder of configurations.
+const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "Cursor", "VSCodium", "Windsurf"];
+/// The folders of editors that run on a server, below `HOME`.
+const SERVERS: [&str; 4] = [
+    ".local/share/code-server",
+    ".vscode-server/data",
+    ".vscode-server-insiders/data",
+    ".cursor-server/data",
+];
+/// Where extensions keep their files, below the folder of an editor.
+const STORAGE: &str = "User/globalStorage";
+/// The folders of a storage that have conversations.
+const KEPT: [&str; 2] = ["tasks", "sessions"];
+
+/// The id of the tool's extension; `None` for another tool.
+pub(super) fn extension(tool: Tool) -> Option<&'static str> {
+    match tool {
+        Tool::Cline => Some("saoudrizwan.claude-dev"),
+        Tool::RooCode => Some("rooveterinaryinc.roo-cline"),
+        Tool::KiloCode => Some("kilocode.kilo-code"),
+        _ => None,
+    }
+}
+
+/// The environment variables that name the tool's locations.
+pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
+    match (tool, APPLICATION_SUPPORT.is_some()) {
+        (Tool::Cline, true) => &["CLINE_DATA_DIR", "CLINE_DIR", "VSCODE_PORTABLE", "HOME"],
+        (Tool::Cline, false) => &[
+            "CLINE_DATA_DIR",
+            "CLINE_DIR",
+            "VSCODE_PORTABLE",
+            "XDG_CONFIG_HOME",
+            "HOME",
+        ],
+        (_, true) => &["VSCODE_PORTABLE", "HOME"],
+        (_, false) => &["VSCODE_PORTABLE", "XDG_CONFIG_HOME", "HOME"],
+    }
+}
+
+/// The default locations of a tool: that of Cline's program, that of VS Code, and those of other editors that are
+/// there.
+pub(super) fn default_places(
+    tool: Tool,
+    home: &Path,
+    environment: Environment<'_>,
+) -> Vec<PathBuf> {
+    let Some(extension) = extension(tool) else {
+        return Vec::new();
+    };
+    let variable = |name: &str| {
+        let value: Option<OsString> = environment(name);
+        value.filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
+    let configurations = match APPLICATION_SUPPORT {
+        Some(folder) => home.join(folder),
+        None => {
+            let folder = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+            folder.unwrap_or_else(|| home.join(".config"))
+        }
+    };
+    let mut places = Vec::new();
+    if tool == Tool::Cline {
+        let data = || {
+            variable("CLINE_DIR")
+                .unwrap_or_else(|| home.join(".cline"))
+                .join("data")
+        };
+        places.push(variable("CLINE_DATA_DIR").unwrap_or_else(data));
+    }
+    let portable = variable("VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
+    let editors = EDITORS.map(|editor| configurations.join(editor));
+    let servers = SERVERS.map(|server| home.join(server));
+    let editors = portable.into_iter().chain(editors).chain(servers);
+    for (number, editor) in editors.enumerate() {
+        if number == 0 || is_folder(&editor) {
+            places.push(editor.join(STORAGE).join(extension));
+        }
+    }
+    places
+}
+
+/// The folders with conversations of a tool in a folder: the storage of the extension, a folder above or below it, or
+/// Cline's folder of data.
+pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<PathBuf> {
+    let Some(extension) = extension(tool) else {
+        return Vec::new();
+    };
+    let mut above = folder.ancestors().skip(1);
+    if above.any(|above| above.file_name() == Some(OsStr::new(extension))) {
+        return vec![folder.to_owned()];
+    }
+    let below = ["", "globalStorage", STORAGE].map(|inner| folder.join(inner).join(extension));
+    let mut storages: Vec<PathBuf> = below.into_iter().collect();
+    if folder.file_name() == Some(OsStr::new(extension)) {
+        storages.push(folder.to_owned());
+    }
+    if tool == Tool::Cline {
+        let data = ["", "data", ".cline/data"].map(|inner| folder.join(inner));
+        storages.extend(data.into_iter().filter(|data| is_data_of_cline(data)));
+    }
+    let kept = storages
+        .iter()
+        .flat_map(|storage| KEPT.map(|name| storage.join(name)));
+    kept.filter(|kept| is_folder(kept)).collect()
+}
+
+/// Whether a folder has sessions of Cline's program, or its tasks.
+fn is_data_of_cline(folder: &Path) -> bool {
+    let is_named = folder.ends_with(".cline/data");
+    let mut sessions = fs::read_dir(folder.join("sessions"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    is_named
+        || sessions.any(|session| {
+            let mut name = session.file_name();
+            name.push(MESSAGES);
+            session.path().join(name).is_file()
+        })
+}
+
+/// Whether a tool of this kind keeps conversations in files of this name.
+pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_session = tool == Tool::Cline && name.ends_with(MESSAGES.as_bytes());
+    name == HISTORY.as_bytes() || is_session
+}
+
+/// The tool that has written a file of this name: the extension in whose storage it is, else the one of `tools` if
+/// only one is asked for, else Cline, or Roo Code if the task has a file of its own for its facts.
+pub(super) fn writer(path: &Path, tools: &[Tool]) -> Option<Tool> {
+    if !has_source(Tool::Cline, path) {
+        return None;
+    }
+    let all = [Tool::Cline, Tool::RooCode, Tool::KiloCode];
+    let is_in_storage = |tool: &&Tool| {
+        let extension = extension(**tool).map(OsStr::new);
+        path.ancestors().any(|above| above.file_name() == extension)
+    };
+    if let Some(tool) = all.iter().find(is_in_storage) {
+        return Some(*tool);
+    }
+    if let [tool] = tools
+        && has_source(*tool, path)
+        && all.contains(tool)
+    {
+        return Some(*tool);
+    }
+    let facts = path.with_file_name("history_item.json");
+    Some(match facts.is_file() {
+        true => Tool::RooCode,
+        false => Tool::Cline,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(root: &Path, path: &str) -> PathBuf {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "[]").unwrap();
+        path
+    }
+
+    #[test]
+    fn tasks_are_found_in_each_editor_and_told_apart_by_extension() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        let environment = |_: &str| None;
+        let roo = |editor: &str| format!("{editor}/User/globalStorage/rooveterinaryinc.roo-cline");
+        let places = || default_places(Tool::RooCode, home, &environment);
+        assert_eq!(places().len(), 1, "the place of VS Code alone");
+        let cursor = put(
+            home,
+            &format!("{}/tasks/1/{HISTORY}", roo(".vscode-server/data")),
+        );
+        assert_eq!(places()[1], home.join(roo(".vscode-server/data")));
+        let named = |name: &str| (name == "CLINE_DIR").then(|| OsString::from("/x"));
+        let places = default_places(Tool::Cline, home, &named);
+        assert_eq!(places[0], Path::new("/x/data"));
+        let tasks = cursor.ancestors().nth(2).unwrap().to_owned();
+        for path in [".vscode-server/data", &roo(".vscode-server/data")] {
+            assert_eq!(
+                homes(Tool::RooCode, &home.join(path)),
+                [tasks.clone()],
+                "{path}"
+            );
+            assert_eq!(
+                homes(Tool::KiloCode, &home.join(path)),
+                [""; 0].map(PathBuf::from)
+            );
+        }
+        let all = [Tool::Cline, Tool::RooCode, Tool::KiloCode];
+        assert_eq!(writer(&cursor, &all), Some(Tool::RooCode));
+        let other = put(home, &format!("other/{HISTORY}"));
+        assert_eq!(writer(&other, &all), Some(Tool::Cline));
+        assert_eq!(writer(&other, &[Tool::KiloCode]), Some(Tool::KiloCode));
+        put(home, "other/history_item.json");
+        assert_eq!(writer(&other, &all), Some(Tool::RooCode));
+        put(home, "data/sessions/s/s.messages.json");
+        assert_eq!(homes(Tool::Cline, home), [home.join("data/sessions")]);
+    }
+}
