@@ -153,7 +153,7 @@ fn every_seed_passes_its_target() {
                 "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
                 tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi"
-                | "qwen-code" | "chatgpt" | "claude-ai") => {
+                | "qwen-code" | "cline" | "chatgpt" | "claude-ai") => {
                     targets::import(tool, &bytes);
                 }
                 other => panic!("no target is called {other}"),
@@ -260,6 +260,7 @@ fn random_sources_of_every_agent_are_imported() {
         "goose",
         "pi",
         "qwen-code",
+        "cline",
         "chatgpt",
         "claude-ai",
     ] {

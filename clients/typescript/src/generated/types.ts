@@ -551,6 +551,9 @@ export type ImportFrom =
   | 'goose'
   | 'pi'
   | 'qwen-code'
+  | 'cline'
+  | 'roo-code'
+  | 'kilo-code'
   | 'chatgpt'
   | 'claude-ai'
   | 'auto';
