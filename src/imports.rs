@@ -60,6 +60,8 @@ fn tool(from: ImportFrom) -> Option<Tool> {
         ImportFrom::Cline => Some(Tool::Cline),
         ImportFrom::RooCode => Some(Tool::RooCode),
         ImportFrom::KiloCode => Some(Tool::KiloCode),
+        ImportFrom::CopilotCli => Some(Tool::CopilotCli),
+        ImportFrom::VscodeChat => Some(Tool::VscodeChat),
         ImportFrom::ChatGpt => Some(Tool::ChatGpt),
         ImportFrom::ClaudeAi => Some(Tool::ClaudeAi),
     }

@@ -14,7 +14,7 @@
 
 (defconst treelined-import--tools
   '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi" "qwen-code"
-    "cline" "roo-code" "kilo-code"
+    "cline" "roo-code" "kilo-code" "copilot-cli" "vscode-chat"
     "chatgpt" "claude-ai")
   "The tools that `import_sessions' reads from.")
 

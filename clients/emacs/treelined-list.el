@@ -206,7 +206,7 @@ Return whether they have changed."
                    "No session is like that.  \\<treelined-list-mode-map>\
 \\[treelined-list-all] lists all sessions.\n"
                  "There are no sessions yet.\n\n\\<treelined-list-mode-map>\
-\\[treelined-import] imports conversations of Claude Code, Codex, opencode, Gemini CLI, goose, pi, Qwen Code, Cline, Roo Code, Kilo Code.\n\\[treelined-new] makes a new session.\n")))
+\\[treelined-import] imports conversations of Claude Code, Codex, opencode, Gemini CLI, goose, pi, Qwen Code, Cline, Roo Code, Kilo Code, Copilot.\n\\[treelined-new] makes a new session.\n")))
       (goto-char (point-min)))))
 
 (defun treelined-list--more ()

@@ -166,7 +166,7 @@ commands! {
             "It shows what it would write, and asks first; --remove undoes it. It starts treelined-setup, which is installed beside this program.";
         "import" Import(import_request::ImportArgs)
             "Import from agents, and exports of ChatGPT and Claude.ai"
-            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi, Qwen Code, Cline, Roo Code and Kilo Code; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again, an imported session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if the session of --forget or --again does not come from an import.";
+            "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi, Qwen Code, Cline, Roo Code, Kilo Code, Copilot CLI and VS Code Copilot Chat; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again, an imported session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if the session of --forget or --again does not come from an import.";
         "export" Export(export::ExportArgs)
             "Write a session as a page, text, a session file or data"
             "Keys, tokens and passwords are replaced, but never in a session file.";

@@ -24,6 +24,7 @@ mod claude_ai;
 mod claude_code;
 mod cline;
 pub(crate) mod codex;
+pub(crate) mod copilot_cli;
 pub(crate) mod family;
 mod gemini;
 pub(crate) mod goose;
@@ -43,6 +44,7 @@ pub mod records;
 pub(crate) mod tests;
 mod tool;
 mod value;
+pub(crate) mod vscode_chat;
 pub mod whole;
 
 use reader::Format;
@@ -59,6 +61,8 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Pi => &pi::PiFormat,
         Tool::QwenCode => &qwen::Qwen,
         Tool::Cline | Tool::RooCode | Tool::KiloCode => &cline::Cline,
+        Tool::CopilotCli => &copilot_cli::CopilotCli,
+        Tool::VscodeChat => &vscode_chat::VscodeChat,
         Tool::ChatGpt => &chatgpt::ChatGpt,
         Tool::ClaudeAi => &claude_ai::ClaudeAi,
     }

@@ -13,6 +13,9 @@ pub enum Tool {
     Cline,
     RooCode,
     KiloCode,
+    CopilotCli,
+    /// Copilot Chat in VS Code.
+    VscodeChat,
     /// The export of an account of ChatGPT.
     ChatGpt,
     /// The export of an account of Claude.ai.
@@ -20,7 +23,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Opencode,
@@ -31,6 +34,8 @@ impl Tool {
         Self::Cline,
         Self::RooCode,
         Self::KiloCode,
+        Self::CopilotCli,
+        Self::VscodeChat,
         Self::ChatGpt,
         Self::ClaudeAi,
     ];
@@ -58,6 +63,8 @@ impl Tool {
             Self::Cline => "cline",
             Self::RooCode => "roo-code",
             Self::KiloCode => "kilo-code",
+            Self::CopilotCli => "copilot-cli",
+            Self::VscodeChat => "vscode-chat",
             Self::ChatGpt => "chatgpt",
             Self::ClaudeAi => "claude-ai",
         }

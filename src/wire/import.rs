@@ -54,6 +54,8 @@ pub enum ImportFrom {
     Cline,
     RooCode,
     KiloCode,
+    CopilotCli,
+    VscodeChat,
     #[serde(rename = "chatgpt")]
     ChatGpt,
     ClaudeAi,

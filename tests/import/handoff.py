@@ -439,6 +439,8 @@ def main():
     program = os.environ.get("TREELINED_BIN", root / "target/debug/treelined")
     start = time.monotonic()
     agents = [importlib.import_module(name.replace("-", "_")) for name in options.agents]
+    # The others only bring conversations in.
+    agents = [agent for agent in agents if hasattr(agent.Agent, "take_over")]
     for agent in agents:
         check(agent, options.installed, str(program), options.seed, options.trees)
     if len(agents) > 1:

@@ -276,8 +276,9 @@ def _last_prompt(messages):
     texts = [_text(message) for message in messages if message.get("role") == "user"]
     texts = [text for text in texts if not text.startswith("treelined recalls this")]
     content = texts[-1] if texts else ""
-    # goose adds the time.
+    # goose and Copilot CLI add the time.
     content = content.rpartition("</hook_context>\n\n")[2].split("\n<turn-context>")[0]
+    content = content.rpartition("</current_datetime>\n\n")[2].split("\n\n<system_reminder>")[0]
     return content if content.startswith("Prompt") else ""
 
 

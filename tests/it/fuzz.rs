@@ -153,7 +153,8 @@ fn every_seed_passes_its_target() {
                 "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
                 tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi"
-                | "qwen-code" | "cline" | "chatgpt" | "claude-ai") => {
+                | "qwen-code" | "cline" | "copilot-cli" | "vscode-chat" | "chatgpt"
+                | "claude-ai") => {
                     targets::import(tool, &bytes);
                 }
                 other => panic!("no target is called {other}"),
@@ -261,6 +262,8 @@ fn random_sources_of_every_agent_are_imported() {
         "pi",
         "qwen-code",
         "cline",
+        "copilot-cli",
+        "vscode-chat",
         "chatgpt",
         "claude-ai",
     ] {

@@ -123,7 +123,7 @@ impl Agent {
     }
 
     /// The agents whose conversations can be imported, but which cannot continue a conversation.
-    const ORIGINS: [Self; 4] = [
+    const ORIGINS: [Self; 6] = [
         Self {
             tool: "qwen-code",
             name: "Qwen Code",
@@ -142,6 +142,16 @@ impl Agent {
         Self {
             tool: "kilo-code",
             name: "Kilo Code",
+            program: None,
+        },
+        Self {
+            tool: "copilot-cli",
+            name: "Copilot CLI",
+            program: None,
+        },
+        Self {
+            tool: "vscode-chat",
+            name: "VS Code Copilot Chat",
             program: None,
         },
     ];

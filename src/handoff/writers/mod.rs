@@ -28,6 +28,8 @@ pub(crate) fn write(tool: Tool, session: &NewSession<'_>) -> Result<Written> {
         | Tool::Cline
         | Tool::RooCode
         | Tool::KiloCode
+        | Tool::CopilotCli
+        | Tool::VscodeChat
         | Tool::ChatGpt
         | Tool::ClaudeAi => Err(Error::invalid_params(
             "tool",

@@ -55,7 +55,7 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Pi => "1.5.2",
         // Conversations cannot be handed over to these tools.
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => "",
-        Tool::Cline | Tool::RooCode | Tool::KiloCode => "",
+        Tool::CopilotCli | Tool::VscodeChat | Tool::Cline | Tool::RooCode | Tool::KiloCode => "",
     }
 }
 

@@ -48,7 +48,13 @@ pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
         Tool::Cline => Some(&CLINE),
         Tool::RooCode => Some(&ROO_CODE),
         Tool::KiloCode => Some(&KILO_CODE),
-        Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi | Tool::QwenCode => None,
+        Tool::ClaudeCode
+        | Tool::Codex
+        | Tool::Gemini
+        | Tool::Pi
+        | Tool::QwenCode
+        | Tool::CopilotCli
+        | Tool::VscodeChat => None,
     }
 }
 

@@ -3,8 +3,10 @@
 use super::source::facts::{SideFile, SideKind, Source};
 use super::source::read_side_file;
 use crate::codex::thread_names;
+use crate::copilot_cli::workspace;
 use crate::member::{Member, Record};
 use crate::reader::Reader;
+use crate::vscode_chat::directory;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -64,6 +66,22 @@ impl Sides {
                         SideKind::ProjectRoot => root(side),
                         _ => project(side, &source.path),
                     };
+                    for member in members.iter_mut() {
+                        member.cwd = member.cwd.take().or_else(|| cwd.clone());
+                    }
+                }
+                SideKind::Workspace => {
+                    let (name, cwd) = read(side).map(|it| workspace(&it)).unwrap_or_default();
+                    // The file is about the main conversation.
+                    if let Some(main) = members.first_mut() {
+                        main.title = name.or(main.title.take());
+                    }
+                    for member in members.iter_mut() {
+                        member.cwd = member.cwd.take().or_else(|| cwd.clone());
+                    }
+                }
+                SideKind::Folder => {
+                    let cwd = read(side).and_then(|it| directory(&it));
                     for member in members.iter_mut() {
                         member.cwd = member.cwd.take().or_else(|| cwd.clone());
                     }

@@ -136,7 +136,7 @@ fn rows(tool: Tool) -> &'static [Row] {
         Tool::Pi => PI,
         // Conversations cannot be handed over to these tools.
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => &[],
-        Tool::Cline | Tool::RooCode | Tool::KiloCode => &[],
+        Tool::CopilotCli | Tool::VscodeChat | Tool::Cline | Tool::RooCode | Tool::KiloCode => &[],
     }
 }
 

@@ -126,9 +126,16 @@ fn layout(path: &Path) -> Layout {
 
 #[test]
 fn a_file_cut_at_every_byte_of_its_end_is_read_as_far_as_it_goes() {
-    for tool in [Tool::ClaudeCode, Tool::Codex, Tool::Gemini, Tool::Pi] {
+    for tool in [
+        Tool::ClaudeCode,
+        Tool::Codex,
+        Tool::Gemini,
+        Tool::Pi,
+        Tool::CopilotCli,
+        Tool::VscodeChat,
+    ] {
         let endings: &[&str] = match tool {
-            Tool::Gemini => &[".jsonl", ".json"],
+            Tool::Gemini | Tool::VscodeChat => &[".jsonl", ".json"],
             _ => &[".jsonl"],
         };
         for (path, bytes) in files(tool, endings) {

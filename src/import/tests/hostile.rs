@@ -2,15 +2,22 @@
 
 use crate::claude_code::ClaudeCode;
 use crate::cline::Cline;
+use crate::copilot_cli::CopilotCli;
 use crate::gemini::Gemini;
 use crate::member::{Member, NodeKind, Parent, Place};
 use crate::reader::Format;
 use crate::tests::testing::{bytes, entry, outline, read, read_records, real_files, records};
+use crate::vscode_chat::VscodeChat;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use treelined_core::test_support::{random, sample};
 
-const FORMATS: [(&dyn Format, &str); 2] = [(&ClaudeCode, "claude-code"), (&Gemini, "gemini")];
+const FORMATS: [(&dyn Format, &str); 4] = [
+    (&ClaudeCode, "claude-code"),
+    (&Gemini, "gemini"),
+    (&CopilotCli, "copilot-cli"),
+    (&VscodeChat, "vscode-chat"),
+];
 
 /// A sample of the positions, unless all are wanted, because for each cut the whole file is read.
 #[test]
@@ -277,6 +284,17 @@ const LIKELY: &[&str] = &[
     r#"{"message":{"ts":V,"role":"assistant","isSummary":V,"content":[{"type":"tool_use","id":U,"name":V,"input":V},V]}}"#,
     r#"{"ui":{"ts":V,"say":"api_req_started","text":V,"conversationHistoryIndex":V}}"#,
     r#"{"file":V,"row":{"parentTaskId":U,"workspace":V,"model_usage":[{"ts":V,"model_id":V}],"metadata":V}}"#,
+    r#"{"type":"user.message","id":U,"parentId":U,"agentId":U,"data":{"content":V,"source":V,"attachments":V}}"#,
+    r#"{"type":"assistant.message","id":U,"parentId":U,"data":{"content":V,"apiCallId":U,"toolRequests":[{"toolCallId":U,"name":V,"arguments":V}]}}"#,
+    r#"{"type":"tool.execution_complete","id":U,"parentId":U,"data":{"toolCallId":U,"success":V,"result":{"content":V}}}"#,
+    r#"{"type":"session.compaction_start","id":U,"parentId":U,"data":{}}"#,
+    r#"{"type":"session.compaction_complete","id":U,"parentId":U,"data":{"summaryContent":"x"}}"#,
+    r#"{"type":"session.snapshot_rewind","id":U,"parentId":U,"data":{"upToEventId":U}}"#,
+    r#"{"kind":0,"v":{"sessionId":U,"requests":[{"requestId":U,"message":V,"response":[V,{"value":"x"}]}]}}"#,
+    r#"{"kind":2,"k":["requests"],"i":1,"v":[{"requestId":U,"message":{"text":"x"},"modelState":{"value":1}},V]}"#,
+    r#"{"kind":2,"k":["requests",0,"response"],"i":0,"v":[{"kind":"toolInvocationSerialized","toolCallId":U,"toolId":V},V]}"#,
+    r#"{"kind":1,"k":["requests",1,"result"],"v":{"errorDetails":V,"metadata":{"toolCallRounds":[{"response":V,"toolCalls":[{"id":U,"arguments":V}]}],"toolCallResults":{"a":{"content":[{"value":V}]},"b":V}}}}"#,
+    r#"{"kind":1,"k":["requests",0,V],"v":V}"#,
     "V",
 ];
 

@@ -145,6 +145,9 @@ pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &
             assert!(get(&["summary"]).expect("a summary").starts_with(b"\""));
             assert!(get(&["tokensBefore"]).is_some());
         }
+        ("model_change", NodeKind::ModelChange) => {
+            assert!(get(&["provider"]).is_some() && get(&["modelId"]).is_some());
+        }
         ("custom", NodeKind::Custom | NodeKind::Subagent { .. }) => {
             assert!(get(&["customType"]).is_some());
         }

@@ -203,6 +203,8 @@ fn each_record_of_every_tool_is_accounted_for() {
         ("cline", "cline/globalStorage"),
         ("roo-code", "roo-code"),
         ("kilo-code", "kilo-code"),
+        ("copilot-cli", "copilot-cli"),
+        ("vscode-chat", "vscode-chat"),
         ("chatgpt", "chatgpt"),
         ("claude-ai", "claude-ai"),
     ] {

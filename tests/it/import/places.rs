@@ -40,12 +40,21 @@ fn an_import_that_finds_nothing_says_where_it_looked() {
         1,
         "{text}"
     );
-    for tool in ["opencode", "gemini", "goose", "pi", "qwen-code", "roo-code"] {
+    for tool in [
+        "opencode",
+        "gemini",
+        "goose",
+        "pi",
+        "qwen-code",
+        "roo-code",
+        "copilot-cli",
+        "vscode-chat",
+    ] {
         assert_eq!(lines(&[tool, "is not there", "HOME)"]), 1, "{tool}: {text}");
     }
     let json = home.run(&["import", "--json"], &env, "").clean().text();
     let found = places(&serde_json::from_str(&json).unwrap());
-    assert_eq!(found.len(), 11);
+    assert_eq!(found.len(), 13);
     assert_eq!(found[0], ("claude-code".to_owned(), claude.clone(), false));
     assert!(
         found

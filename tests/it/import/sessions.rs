@@ -470,6 +470,8 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
         "cline",
         "roo-code",
         "kilo-code",
+        "copilot-cli",
+        "vscode-chat",
         "chatgpt",
         "claude-ai",
     ]

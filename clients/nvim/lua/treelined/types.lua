@@ -1078,7 +1078,7 @@
 ---@field message string A sentence for people.
 
 --- The tool that an import reads.
----@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'qwen-code'|'cline'|'roo-code'|'kilo-code'|'chatgpt'|'claude-ai'|'auto'
+---@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'qwen-code'|'copilot-cli'|'vscode-chat'|'chatgpt'|'claude-ai'|'auto'
 
 --- A place where a tool keeps its conversations.
 ---@class treelined.ImportPlace

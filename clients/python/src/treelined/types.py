@@ -390,6 +390,8 @@ ImportFrom = Literal[
     "cline",
     "roo-code",
     "kilo-code",
+    "copilot-cli",
+    "vscode-chat",
     "chatgpt",
     "claude-ai",
     "auto",

@@ -551,9 +551,8 @@ export type ImportFrom =
   | 'goose'
   | 'pi'
   | 'qwen-code'
-  | 'cline'
-  | 'roo-code'
-  | 'kilo-code'
+  | 'copilot-cli'
+  | 'vscode-chat'
   | 'chatgpt'
   | 'claude-ai'
   | 'auto';

@@ -22,6 +22,8 @@ const TOOLS: readonly ImportFrom[] = [
   'cline',
   'roo-code',
   'kilo-code',
+  'copilot-cli',
+  'vscode-chat',
   'chatgpt',
   'claude-ai',
 ];

@@ -131,7 +131,7 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
 ];
 
 /// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 12] = [
+pub(super) const SOURCES: [&str; 14] = [
     "claude-code",
     "codex",
     "opencode",
@@ -142,6 +142,8 @@ pub(super) const SOURCES: [&str; 12] = [
     "cline",
     "roo-code",
     "kilo-code",
+    "copilot-cli",
+    "vscode-chat",
     "chatgpt",
     "claude-ai",
 ];

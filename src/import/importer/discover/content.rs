@@ -165,6 +165,16 @@ fn record_tool(record: &[u8]) -> Option<Tool> {
     if has(&["sessionId", "projectHash"]) {
         return Some(Tool::Gemini);
     }
+    if kind.is_some_and(|kind| kind.contains('.')) && has(&["data", "id", "timestamp", "parentId"])
+    {
+        return Some(Tool::CopilotCli);
+    }
+    let is_state = has(&["version", "requests"]) || has(&["sessionId", "requests"]);
+    if kind.is_none()
+        && (is_state || fields.names.first().is_some_and(|it| it == "kind") && has(&["v"]))
+    {
+        return Some(Tool::VscodeChat);
+    }
     if has(&["timestamp", "type", "payload"]) {
         return Some(Tool::Codex);
     }

@@ -48,10 +48,31 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
         Tool::Gemini => is_below(path, "chats") && (ends(".jsonl") || ends(".json")),
         Tool::QwenCode => is_below(path, "chats") && ends(".jsonl"),
         Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::has_source(tool, path),
+        Tool::CopilotCli => is_events(path),
+        Tool::VscodeChat => {
+            CHATS.iter().any(|folder| is_in(path, folder)) && (ends(".jsonl") || ends(".json"))
+        }
         Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
         Tool::Opencode | Tool::Goose => ends(".db"),
         // Exports are recognized by their content, not by their names.
         Tool::ChatGpt | Tool::ClaudeAi => false,
+    }
+}
+
+/// The folders in which VS Code keeps sessions.
+const CHATS: [&str; 2] = ["chatSessions", "emptyWindowChatSessions"];
+
+fn is_in(path: &Path, folder: &str) -> bool {
+    path.parent().and_then(Path::file_name) == Some(OsStr::new(folder))
+}
+
+/// Whether Copilot CLI keeps a session in this file: `<session>/events.jsonl`, or `<session>.jsonl`.
+fn is_events(path: &Path) -> bool {
+    const FOLDER: &str = "session-state";
+    let name = path.file_name().unwrap_or_default();
+    match name == "events.jsonl" {
+        true => path.parent().is_some_and(|session| is_in(session, FOLDER)),
+        false => is_in(path, FOLDER) && name.as_encoded_bytes().ends_with(b".jsonl"),
     }
 }
 
@@ -91,6 +112,8 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .collect(),
         Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
         Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::homes(tool, folder),
+        Tool::CopilotCli => folders(below(&["session-state"])),
+        Tool::VscodeChat => chats(folder),
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     };
     // Codex and pi both have a folder `sessions`, and Claude Code and Qwen Code both have a folder `projects`.
@@ -148,6 +171,28 @@ fn opencode(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The folders with chats below a folder of VS Code's user data, or below one of a workspace.
+fn chats(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for storage in ["workspaceStorage", "User/workspaceStorage"] {
+        let workspaces = fs::read_dir(folder.join(storage))
+            .into_iter()
+            .flatten()
+            .flatten();
+        found.extend(workspaces.map(|workspace| workspace.path().join("chatSessions")));
+    }
+    for name in [
+        "chatSessions",
+        "globalStorage/emptyWindowChatSessions",
+        "User/globalStorage/emptyWindowChatSessions",
+    ] {
+        found.push(folder.join(name));
+    }
+    found.retain(|path| is_folder(path));
+    found.sort();
+    found
+}
+
 /// Whether a folder is opencode's `storage/`.
 pub(super) fn is_tree(folder: &Path) -> bool {
     is_folder(&folder.join("session")) && is_folder(&folder.join("message"))
@@ -169,6 +214,15 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
+/// VS Code and the editors that are made from it, by the names of their folders.
+const EDITORS: [&str; 5] = [
+    "Code",
+    "Code - Insiders",
+    "Code - OSS",
+    "VSCodium",
+    "Cursor",
+];
+
 /// The environment variables that name the tool's locations.
 pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
     match tool {
@@ -181,6 +235,9 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
         Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
         Tool::QwenCode => &["QWEN_RUNTIME_DIR", "QWEN_HOME", "HOME"],
         Tool::Cline | Tool::RooCode | Tool::KiloCode => editors::variables(tool),
+        Tool::CopilotCli => &["COPILOT_HOME", "HOME"],
+        Tool::VscodeChat if APPLICATION_SUPPORT.is_some() => &["VSCODE_PORTABLE", "HOME"],
+        Tool::VscodeChat => &["VSCODE_PORTABLE", "XDG_CONFIG_HOME", "HOME"],
         Tool::ChatGpt | Tool::ClaudeAi => &[],
     }
 }
@@ -233,6 +290,27 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
         }
         Tool::Cline | Tool::RooCode | Tool::KiloCode => {
             editors::default_places(tool, &home, environment)
+        }
+        Tool::CopilotCli => {
+            vec![variable("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot"))]
+        }
+        Tool::VscodeChat => {
+            let config = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+            let config = match APPLICATION_SUPPORT {
+                Some(folder) => home.join(folder),
+                None => config.unwrap_or_else(|| home.join(".config")),
+            };
+            let portable = variable("VSCODE_PORTABLE");
+            let portable = portable.map(|folder| folder.join("user-data/User"));
+            let editors = EDITORS.map(|name| config.join(name).join("User"));
+            let server = home.join(".vscode-server/data/User");
+            let mut others = portable.into_iter().chain(editors).chain([server]);
+            // A missing editor is not named, except for the first one.
+            let first = others.next();
+            first
+                .into_iter()
+                .chain(others.filter(|place| place.is_dir()))
+                .collect()
         }
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     }

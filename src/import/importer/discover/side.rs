@@ -76,12 +76,18 @@ impl SideFiles {
 
     pub(super) fn of_source(&mut self, source: &Path) -> Vec<SideFile> {
         let mut files = self.by_source.get(source).cloned().unwrap_or_default();
-        if !matches!(self.tool, Tool::Codex | Tool::Gemini) {
+        let has_above = [
+            Tool::Codex,
+            Tool::Gemini,
+            Tool::CopilotCli,
+            Tool::VscodeChat,
+        ];
+        if !has_above.contains(&self.tool) {
             return files;
         }
         let from = match (self.tool, source.parent()) {
-            // In Gemini CLI each project has its own folder.
-            (Tool::Gemini, Some(parent)) => parent,
+            // These tools have a folder of their own for each project or session.
+            (Tool::Gemini | Tool::CopilotCli | Tool::VscodeChat, Some(parent)) => parent,
             _ => &self.folder,
         };
         let tool = self.tool;
@@ -134,6 +140,12 @@ fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
             });
             found.into_iter().flatten().collect()
         }
+        Tool::CopilotCli => beside(folder, SideKind::Workspace, "workspace.yaml"),
+        // The file is in the folder of the workspace, above `chatSessions`.
+        Tool::VscodeChat => match folder.parent() {
+            Some(above) => beside(above, SideKind::Folder, "workspace.json"),
+            None => Vec::new(),
+        },
         Tool::ClaudeCode
         | Tool::Opencode
         | Tool::Goose
@@ -145,4 +157,11 @@ fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
         | Tool::ChatGpt
         | Tool::ClaudeAi => Vec::new(),
     }
+}
+
+/// The side file of this name in a folder, if it is there.
+fn beside(folder: &Path, kind: SideKind, name: &str) -> Vec<SideFile> {
+    let path = folder.join(name);
+    let file = path.is_file().then_some(SideFile { kind, path });
+    file.into_iter().collect()
 }

@@ -105,6 +105,10 @@ pub(crate) enum SideKind {
     Projects,
     /// The directory of the project (Gemini CLI: `.project_root`).
     ProjectRoot,
+    /// The name and the directory of a session (Copilot CLI: `workspace.yaml`).
+    Workspace,
+    /// The directory of a workspace (VS Code: `workspace.json`).
+    Folder,
 }
 
 /// A source that cannot be imported, with the reason. Other sources are imported all the same.

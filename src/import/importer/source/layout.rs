@@ -3,11 +3,10 @@
 use crate::records::Layout;
 use crate::tool::Tool;
 
-/// The layout of records in the files of a tool. Gemini CLI writes both whole documents and lines, in files with the
-/// same endings.
+/// The layout of records in the files of a tool. Gemini CLI and VS Code write both whole documents and lines.
 pub(crate) fn layout(tool: Tool) -> Layout {
     match tool {
-        Tool::Gemini => Layout::Document,
+        Tool::Gemini | Tool::VscodeChat => Layout::Document,
         _ => Layout::Lines,
     }
 }

@@ -141,6 +141,8 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
         | Tool::Cline
         | Tool::RooCode
         | Tool::KiloCode
+        | Tool::CopilotCli
+        | Tool::VscodeChat
         | Tool::ChatGpt
         | Tool::ClaudeAi => None,
     }

@@ -78,6 +78,8 @@ string_enum! {
         Cline = "cline",
         RooCode = "roo-code",
         KiloCode = "kilo-code",
+        CopilotCli = "copilot-cli",
+        VscodeChat = "vscode-chat",
         Chatgpt = "chatgpt",
         ClaudeAi = "claude-ai",
         Auto = "auto",
