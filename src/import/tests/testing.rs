@@ -248,7 +248,8 @@ pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
         eprintln!("SKIPPED: there is no shared/data/import");
     }
     let mut waiting = vec![repository.join("../../tests/data/import").join(folder)];
-    waiting.extend(found.map(|found| found.join(folder)));
+    let others = found.map(|found| found.join(folder));
+    waiting.extend(others.filter(|folder| folder.is_dir()));
     files_below(waiting)
 }
 

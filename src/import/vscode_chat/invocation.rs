@@ -4,6 +4,10 @@ use crate::message::{Blocks, elements};
 use crate::value::{is_blank, literal, text};
 use std::borrow::Cow;
 use treelined_core::json;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
+const LONGEST_ID: usize = 128;
 
 /// The id and the name of a call; `None` if the part is not a call.
 pub(super) fn head(part: &[u8]) -> Option<(Option<Cow<'_, str>>, Cow<'_, str>)> {
@@ -64,4 +68,12 @@ pub(super) fn markdown(raw: Option<&[u8]>) -> Option<&[u8]> {
     let raw = raw?;
     let said = literal(Some(raw)).or_else(|| literal(json::get(raw, "value")));
     said.filter(|said| !is_blank(said))
+}
+
+/// An id that is short enough to be repeated in many nodes.
+pub(super) fn short(id: &str) -> String {
+    match id.len() {
+        0..=LONGEST_ID => id.to_owned(),
+        _ => format!("{:016x}", xxh3_64(id.as_bytes())),
+    }
 }

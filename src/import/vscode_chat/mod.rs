@@ -16,6 +16,7 @@
 mod invocation;
 mod map;
 mod patch;
+mod pieces;
 mod reader;
 mod request;
 #[cfg(test)]

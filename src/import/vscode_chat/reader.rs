@@ -1,7 +1,8 @@
 //! Applies the changes of a log, keeps all requests, and makes their nodes.
 
+use super::invocation::short;
 use super::patch::{self, Patch, Step};
-use super::request::{Part, PartKind, Request, State, short};
+use super::request::{Part, PartKind, Request, State};
 use crate::member::{Member, Node, NodeKind, Parent, Place, Record};
 use crate::message::elements;
 use crate::reader::Reader;

@@ -1,16 +1,13 @@
 //! A request and its response: the places of their parts in the source.
 
-use super::invocation;
+use super::invocation::{self, short};
+use super::pieces::is_said;
 use crate::member::{Place, Record};
 use crate::message::elements;
 use crate::value::{is_blank, literal, millis, text};
 use std::collections::HashMap;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
-use xxhash_rust::xxh3::xxh3_64;
-
-/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
-const LONGEST_ID: usize = 128;
 
 /// A request that was in the list at some time.
 #[derive(Debug, Default)]
@@ -172,7 +169,7 @@ impl Part {
             let kind = PartKind::Call { id, name };
             return Self { place, kind };
         }
-        let kind = match super::map::is_said(part) {
+        let kind = match is_said(part) {
             true => PartKind::Said,
             false => PartKind::Other,
         };
@@ -228,13 +225,5 @@ pub(super) fn place_of(record: &Record<'_>, part: &[u8]) -> Place {
     Place {
         at: record.at + at as u64,
         len: part.len() as u64,
-    }
-}
-
-/// An id that is short enough to be repeated in many nodes.
-pub(super) fn short(id: &str) -> String {
-    match id.len() {
-        0..=LONGEST_ID => id.to_owned(),
-        _ => format!("{:016x}", xxh3_64(id.as_bytes())),
     }
 }
