@@ -71,7 +71,12 @@ class Agent:
         """The answer of the program's server to one request."""
         command = [self.program, "--headless", "--stdio", "--no-auto-update", "--no-auto-login"]
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.environment, cwd=self.project
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=self.environment,
+            cwd=self.project,
         ) as server:
             request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
             server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(request), request))
