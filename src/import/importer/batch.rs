@@ -38,6 +38,8 @@ pub(super) struct Batch {
     pub(super) members: Vec<Member>,
     /// For each member, the index of its source.
     pub(super) source_of: Vec<usize>,
+    /// For each source, its members.
+    members_of: Vec<Vec<MemberNumber>>,
     /// For each member, the nodes that were held back, and the time from which they are imported, in Unix
     /// milliseconds.
     pub(super) held: Vec<(HeldNodes, Millis)>,
@@ -67,7 +69,7 @@ impl Batch {
         hold_back_open(&mut sources, format(tool).has_shared_keys());
         let (mut members, mut held) = (Vec::new(), Vec::new());
         let (mut source_of, mut origins) = (Vec::new(), Vec::new());
-        let mut known_len = Vec::new();
+        let (mut known_len, mut members_of) = (Vec::new(), Vec::new());
         for (number, source) in sources.iter_mut().enumerate() {
             let row = ledger.source(tool, &source.source.name());
             // Without kept bytes, it is unknown whether the file still begins with the bytes that were read.
@@ -75,6 +77,7 @@ impl Batch {
                 |row: &&SourceRow| !source.origin.is_empty() && row.origin == source.origin;
             let known = row.filter(is_continued);
             known_len.push(known.map_or(0, |row| row.len));
+            let first = members.len();
             for (member, held_back) in std::mem::take(&mut source.members)
                 .into_iter()
                 .zip(std::mem::take(&mut source.held))
@@ -84,6 +87,7 @@ impl Batch {
                 source_of.push(number);
                 origins.push(source.origin.clone());
             }
+            members_of.push((first..members.len()).collect());
         }
         names::keep(&mut members, &source_of, &sources, ledger);
         let mut placed = HashMap::new();
@@ -122,6 +126,7 @@ impl Batch {
             spawned,
             members,
             source_of,
+            members_of,
             held,
             origins,
             known_len,
@@ -264,9 +269,7 @@ impl Batch {
     }
 
     fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
-        let of = self.source_of.iter().enumerate();
-        of.filter(move |(_, of)| **of == source)
-            .map(|(member, _)| member)
+        self.members_of.get(source).into_iter().flatten().copied()
     }
 
     pub(super) fn sessions_of(&self, source: usize) -> impl Iterator<Item = usize> + '_ {

@@ -14,7 +14,7 @@ use crate::mapping::Former;
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place};
 use crate::reader::{Format, Reader};
 use crate::tool::Tool;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
@@ -331,6 +331,12 @@ impl<'a> SourceContents<'a> {
             open: HashMap::new(),
             order: Vec::new(),
         }
+    }
+
+    /// Closes all sources but these.
+    pub(super) fn keep_open(&mut self, sources: &BTreeSet<usize>) {
+        self.order.retain(|number| sources.contains(number));
+        self.open.retain(|number, _| sources.contains(number));
     }
 
     fn open(&mut self, number: usize) -> Result<&mut Places> {

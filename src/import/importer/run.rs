@@ -40,7 +40,7 @@ use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
 
 /// The number of additional threads, because threads often wait for the disk.
-const WAITING: usize = 6;
+pub(super) const WAITING: usize = 6;
 
 /// The most sessions that are opened to find out whether a recorder has written into them. For more sessions, their
 /// rows in the list are used.
@@ -404,7 +404,9 @@ impl Import<'_> {
         let order: Vec<usize> = wanted.iter().copied().collect();
         let trashed = self.trashed(&batch, &order, &known.sessions, ledger)?;
         let folders: Mutex<NewNames> = Mutex::default();
-        let work = |(): &mut (), number: usize| {
+        // A source may have many sessions. Each thread opens it once for all of them.
+        let contents = || SourceContents::new(&batch.sources, &batch.source_of);
+        let work = |contents: &mut SourceContents<'_>, number: usize| {
             let at = order.get(number).copied()?;
             let tree = batch.forest.sessions.get(at)?;
             if let Some(error) = batch.not_compared.get(&at) {
@@ -415,7 +417,8 @@ impl Import<'_> {
                 let skipped = Some("trashed".to_owned());
                 return Some((at, Ok(ImportedSession { skipped, ..row })));
             }
-            Some((at, self.session(&batch, tree, row, &files, known, &folders)))
+            let written = self.session(&batch, tree, row, (&files, &folders), contents, known);
+            Some((at, written))
         };
         let mut failed: HashMap<usize, Error> = HashMap::new();
         let mut rows: Vec<(usize, ImportedSession)> = Vec::new();
@@ -434,7 +437,7 @@ impl Import<'_> {
             helpers: cores() + WAITING,
             ahead: order.len(),
         };
-        let done = map_in_order(order.len(), plan, || (), work, take);
+        let done = map_in_order(order.len(), plan, contents, work, take);
         if !self.request.is_dry_run {
             // The ledger may only name files that a crash cannot remove, so the folders are synced first.
             for folder in lock(&folders).values() {
@@ -514,16 +517,14 @@ impl Import<'_> {
         batch: &Batch,
         tree: &SessionTree,
         row: ImportedSession,
-        files: &[ImportedFile],
+        (files, folders): (&[ImportedFile], &Mutex<NewNames>),
+        contents: &mut SourceContents<'_>,
         known: &Known,
-        folders: &Mutex<NewNames>,
     ) -> Result<ImportedSession> {
         let maker = batch.maker(tree);
-        let sources: HashSet<usize> = batch.sources_of(tree).collect();
-        let files: Vec<&ImportedFile> = (0..files.len())
-            .filter(|at| sources.contains(at))
-            .filter_map(|at| files.get(at))
-            .collect();
+        let sources: BTreeSet<usize> = batch.sources_of(tree).collect();
+        contents.keep_open(&sources);
+        let files: Vec<&ImportedFile> = sources.iter().filter_map(|at| files.get(*at)).collect();
         let mut work = SessionWork {
             tree,
             maker: &maker,
@@ -533,17 +534,16 @@ impl Import<'_> {
             now: self.now,
             cancel: self.cancel,
         };
-        let mut contents = SourceContents::new(&batch.sources, &batch.source_of);
         let writes = !self.request.is_dry_run;
         let at = known.sessions.get(&tree.session_id);
         let old = at.filter(|_| batch.has_source(tree, &known.anew));
         match at {
             Some(at) if old.is_none() => {
                 let is_known = |entry: &TreeEntry| batch.is_known(entry);
-                work.extend(self.store, at.clone(), &mut contents, &is_known, writes)
+                work.extend(self.store, at.clone(), contents, &is_known, writes)
             }
             _ if writes => {
-                let (row, folder) = work.create(self.store, &mut contents, old)?;
+                let (row, folder) = work.create(self.store, contents, old)?;
                 lock(folders).insert(folder.path().to_owned(), folder);
                 Ok(row)
             }

@@ -6,7 +6,7 @@
 pub(super) mod facts;
 mod kept;
 pub(super) mod layout;
-mod places;
+pub(super) mod places;
 pub(super) mod regular;
 pub(super) mod stream;
 #[cfg(test)]

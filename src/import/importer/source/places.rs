@@ -14,6 +14,11 @@ const WINDOW: usize = 256 << 10;
 /// The most decompressed or extracted bytes of a source that stay in memory. More bytes go to a temporary file.
 const MOST_IN_MEMORY: u64 = 16 << 20;
 
+/// How often each source was opened to read places, by its name.
+#[cfg(test)]
+pub(crate) static OPENED: std::sync::Mutex<std::collections::BTreeMap<String, usize>> =
+    std::sync::Mutex::new(std::collections::BTreeMap::new());
+
 /// The bytes of a source in which a scan has found places.
 pub(crate) struct Places {
     source: Source,
@@ -32,6 +37,12 @@ enum Bytes {
 impl Source {
     /// The bytes that were scanned. Fails with `changed` if they have changed since the scan.
     pub(crate) fn places(&self, scan: &Scan) -> Result<Places, ScanFailure> {
+        #[cfg(test)]
+        {
+            *treelined_files::lock::lock(&OPENED)
+                .entry(self.name())
+                .or_default() += 1;
+        }
         let plain = match self.medium {
             Medium::Plain(_) if self.kept.is_none() => {
                 Some(self.open()?).filter(|(_, _, is_compressed)| !is_compressed)

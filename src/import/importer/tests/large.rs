@@ -3,7 +3,11 @@
 use super::*;
 use crate::importer::large::refused;
 use crate::importer::limits::Limits;
+use crate::importer::run::WAITING;
+use crate::importer::source::places::OPENED;
 use std::io::Write as _;
+use treelined_files::lock::lock;
+use treelined_files::parallel::cores;
 
 const ROLLOUT: &str = "rollout-2026-11-22T02-44-44-01a20124-4777-7de2-915b-000000000000.jsonl.zst";
 
@@ -175,4 +179,19 @@ fn as_many_subagents_as_the_limit_are_read() {
     home.write("s.jsonl", conversation() + &sidechains(9_999));
     let report = home.try_import(dry).unwrap();
     assert_eq!((kinds(&report), report.sessions.len()), (vec![], 10_000));
+}
+
+/// Each of the sessions of one file opened the file anew: with 20,000 subagents in a file this took 125 s, and the hash
+/// of a compressed or just written file was computed 20,000 times.
+#[test]
+fn the_sessions_of_a_source_share_its_bytes() {
+    let home = Home::new(Tool::ClaudeCode);
+    let path = home.write("s.jsonl", conversation() + &sidechains(300));
+    assert_eq!(home.import().sessions.len(), 301);
+    let opened = lock(&OPENED).get(&path.display().to_string()).copied();
+    let threads = cores() + WAITING + 1;
+    assert!(
+        (1..=threads).contains(&opened.unwrap_or_default()),
+        "{opened:?} of {threads}"
+    );
 }
