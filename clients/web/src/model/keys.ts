@@ -53,6 +53,7 @@ export type Action =
   | 'search-all'
   | 'command'
   | 'compact'
+  | 'export'
   | 'answer'
   | 'reconnect'
   | 'help';
@@ -148,6 +149,7 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'tags', keys: ['#'], about: 'change the tags of the session', live: true },
   { action: 'pin', keys: ['!'], about: 'pin the session, or unpin it', live: true },
   { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
+  { action: 'export', keys: ['x', 'X'], about: 'write the session into a file', live: true },
   { action: 'sessions', keys: ['S', 's'], about: 'the list of sessions', live: true },
   {
     action: 'search-all',

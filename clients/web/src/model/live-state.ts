@@ -35,6 +35,7 @@ export type LiveDialog =
   | { kind: 'output'; name: string; output: string }
   | { kind: 'question'; question: Question }
   | { kind: 'handoff'; id: string }
+  | { kind: 'export' }
   | undefined;
 
 export abstract class LiveState {

@@ -345,6 +345,7 @@ export class Live extends LiveState {
     else if (action === 'aside') this.show({ kind: 'aside' });
     else if (action === 'keep-aside') void this.branches.keep(row);
     else if (action === 'tags') this.show({ kind: 'tags' });
+    else if (action === 'export') this.show({ kind: 'export' });
     else if (action === 'pin') void this.sorting.pin();
     else if (action === 'family') void this.sorting.showFamily();
     else if (action === 'candidates') void this.sorting.showCandidates();

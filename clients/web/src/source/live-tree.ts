@@ -22,6 +22,7 @@ export interface TreePage {
   total: number;
   hidden: number;
   archivedBranches?: number;
+  shedBranches?: number;
   offset: number;
   revision: string;
 }
@@ -62,6 +63,7 @@ export class LiveTree implements TreeView {
   readonly total: number;
   readonly hidden: number;
   readonly archivedBranches: number;
+  readonly shedBranches: number;
   private readonly rows: (Row | undefined)[];
   private readonly places = new Map<string, number>();
   private readonly asked = new Set<number>();
@@ -82,6 +84,7 @@ export class LiveTree implements TreeView {
     this.total = page.total;
     this.hidden = page.hidden;
     this.archivedBranches = page.archivedBranches ?? 0;
+    this.shedBranches = page.shedBranches ?? 0;
     this.revision = page.revision;
     this.rows = new Array<Row | undefined>(page.total);
     this.take(page);

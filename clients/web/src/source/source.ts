@@ -53,6 +53,8 @@ export interface TreeView {
   readonly hidden: number;
   /** The number of archived branches, shown or not. Absent for a file, which always shows them. */
   readonly archivedBranches?: number;
+  /** The number of branches in the cold file, which no tree shows. */
+  readonly shedBranches?: number;
   /** The row; undefined until it is loaded. */
   row(at: number): Row | undefined;
   /** Loads rows. If there are new ones, the source then calls `changed` of its observer. */

@@ -18,6 +18,7 @@ export const OWN: Command[] = [
   { name: 'show-archived', description: 'show or hide archived branches' },
   { name: 'pin', description: 'pin the session, or unpin it' },
   { name: 'archive-session', description: 'archive the session, or bring it back' },
+  { name: 'export', description: 'write the session into a file' },
   { name: 'compact', argumentHint: 'FOCUS', description: 'compact the context' },
 ];
 
@@ -52,6 +53,7 @@ export function CommandDialog({ app, live, commands, close }: Props) {
     else if (command.name === 'tree') app.act('to-active');
     else if (command.name === 'branch') app.act('accept');
     else if (command.name === 'compact') void live.moves.compact(args);
+    else if (command.name === 'export') app.act('export');
     else if (command.name === 'show-archived') live.branches.show();
     else if (command.name === 'pin') void live.sorting.pin();
     else if (command.name === 'archive-session') void live.sorting.archive();

@@ -19,6 +19,7 @@ const PATHS = {
   redo: 'M16 8H8a4 4 0 0 0 0 8h4M16 8l-3.5-3.5M16 8l-3.5 3.5',
   list: 'M3.5 5.5h13M3.5 10h13M3.5 14.5h13',
   compact: 'M4 4h12M4 16h12M10 6v3M8 7.5l2 2 2-2M10 14v-3M8 12.5l2-2 2 2',
+  export: 'M10 13V3M6 7l4-4 4 4M4 12v4.5h12V12',
   command: 'M4 6l4 4-4 4M10 14h6',
 } as const;
 

@@ -13,6 +13,7 @@ import { QuestionDialog } from './question.tsx';
 import { ArchiveDialog, AsideDialog, NameBranchDialog } from './branches.tsx';
 import { CandidatesDialog, FamilyDialog, TagsDialog } from './sorting.tsx';
 import { CommandDialog } from './command.tsx';
+import { ExportDialog } from './export.tsx';
 import { HandoffDialog } from './handoff.tsx';
 
 export function LiveButtons({ app, live }: { app: App; live: Live }) {
@@ -43,6 +44,13 @@ export function LiveButtons({ app, live }: { app: App; live: Live }) {
           run={() => live.show({ kind: 'compact' })}
         />
       )}
+      <IconButton
+        icon="export"
+        name="Export the session"
+        hint={hint('export')}
+        disabled={live.link?.state !== 'open'}
+        run={() => app.act('export')}
+      />
       <IconButton
         icon="command"
         name="Run a command"
@@ -220,6 +228,7 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       {dialog?.kind === 'handoff' && (
         <HandoffDialog key={dialog.id} app={app} live={live} id={dialog.id} close={close} />
       )}
+      {dialog?.kind === 'export' && <ExportDialog app={app} live={live} close={close} />}
       {dialog?.kind === 'output' && (
         <Dialog title={`Output of ${visible(dialog.name)}`} close={close}>
           <pre class="output" tabIndex={0}>

@@ -191,6 +191,7 @@ function TreeFoot({ app, session }: { app: App; session: Session }) {
   const searching =
     tree.searching === undefined ? '' : ` · reading ${Math.round(tree.searching * 100)} %`;
   const archived = view.archivedBranches ?? 0;
+  const shed = view.shedBranches ?? 0;
   return (
     <p class="tree-foot" role="status">
       {tree.query && !tree.query.error
@@ -204,6 +205,7 @@ function TreeFoot({ app, session }: { app: App; session: Session }) {
           {tree.archived ? 'hide' : 'show'} <kbd>{hint('show-archived')}</kbd>
         </button>
       )}
+      {shed > 0 && ` · ${plural(shed, 'shed branch', 'shed branches')}`}
     </p>
   );
 }
