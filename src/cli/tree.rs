@@ -100,6 +100,7 @@ struct Page<R> {
     nodes: Vec<R>,
     hidden: u64,
     archived_branches: Option<u64>,
+    shed_branches: Option<u64>,
     next_cursor: Option<String>,
 }
 
@@ -154,7 +155,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     let mut drawing = None;
     let (mut rows, mut branches, mut inside) = (0, 0, 0);
     let mut inside_archived = HashSet::new();
-    let (hidden, archived) = loop {
+    let (hidden, archived, shed) = loop {
         let columns = Some(screen.columns);
         let page: Page<DrawnRow> = page(daemon, tree, &expand, columns, cursor.as_deref())?;
         rows += page.nodes.len();
@@ -174,7 +175,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
         }
         match page.next_cursor {
             Some(next) => cursor = Some(next),
-            None => break (page.hidden, page.archived_branches),
+            None => break (page.hidden, page.archived_branches, page.shed_branches),
         }
     };
     let mut notes = Vec::new();
@@ -191,10 +192,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
             "{branches} folded with {entries}; --all shows them, --expand ENTRY opens one"
         ));
     }
-    if let Some(archived) = archived.filter(|_| !tree.archived) {
-        let branches = count(archived, "archived branch", "archived branches");
-        notes.push(format!("{branches}; --archived shows them"));
-    }
+    notes.extend(left_out(archived.filter(|_| !tree.archived), shed));
     if hidden > 0 {
         let entries = count(hidden, "entry", "entries");
         notes.push(format!("{entries} not shown{}", how_to_show(tree)));
@@ -219,6 +217,19 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
     }
     screen.finish()?;
     Ok(())
+}
+
+/// Notes about branches that the tree leaves out.
+fn left_out(archived: Option<u64>, shed: Option<u64>) -> impl Iterator<Item = String> {
+    let archived = archived.map(|number| {
+        let branches = count(number, "archived branch", "archived branches");
+        format!("{branches}; --archived shows them")
+    });
+    let shed = shed.map(|number| {
+        let branches = count(number, "shed branch", "shed branches");
+        format!("{branches}; treelined branches --archived lists them")
+    });
+    archived.into_iter().chain(shed)
 }
 
 /// Records whether an archived branch begins with this row. `inside` has the ids of the archived rows above

@@ -25,6 +25,13 @@ pub(crate) fn push_id_member(out: &mut Vec<u8>, name: &str, id: Option<&str>) {
     }
 }
 
+/// Writes `,"name":count`, or nothing if it is 0.
+pub(crate) fn push_count(out: &mut Vec<u8>, name: &str, count: usize) {
+    if count > 0 {
+        push_number_member(out, name, count as u64);
+    }
+}
+
 /// Writes `,"name":number`.
 pub(crate) fn push_number_member(out: &mut Vec<u8>, name: &str, number: u64) {
     out.push(b',');

@@ -1,6 +1,6 @@
 //! `get_tree` (protocol.md §6): options and cursors. [`treelined_core::view`] makes the view.
 
-use crate::daemon::convert::member::{push_id_member, push_number_member};
+use crate::daemon::convert::member::{push_count, push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
@@ -77,6 +77,7 @@ impl TreeRequest {
                 leaf_id: read.leaf_id().map(str::to_owned),
                 revision,
                 seq: read.seq(),
+                shed_branches: read.tree.shed().len(),
                 cwd: read.cwd().to_owned(),
             },
             origin: self.names_sessions().then(|| Origin::of(read)),
@@ -364,10 +365,9 @@ fn push_rest(out: &mut Vec<u8>, head: &Head, shown: &PageRows, served: &Range<us
     visible.push_root_ids(out, snapshot);
     push_number_member(out, "total", visible.total() as u64);
     push_number_member(out, "hidden", visible.hidden() as u64);
-    match shown.view.outline.archived_branches() {
-        0 => {}
-        count => push_number_member(out, "archivedBranches", count as u64),
-    }
+    let archived = shown.view.outline.archived_branches();
+    push_count(out, "archivedBranches", archived);
+    push_count(out, "shedBranches", head.shed_branches);
     push_number_member(out, "offset", served.start as u64);
     push_id_member(out, "revision", Some(&head.revision));
     push_number_member(out, "seq", head.seq);
@@ -432,6 +432,7 @@ struct Head {
     leaf_id: Option<String>,
     revision: String,
     seq: u64,
+    shed_branches: usize,
     cwd: String,
 }
 
@@ -453,12 +454,9 @@ fn too_deep(error: nested::TooDeep) -> Error {
 }
 
 fn too_large(limit: usize) -> Error {
-    Error::new(
-        Kind::ResponseTooLarge,
-        format!(
-            "the nested tree has more than the {limit} bytes the client takes: ask for the flat form"
-        ),
-    )
+    let why = "bytes the client takes: ask for the flat form";
+    let message = format!("the nested tree has more than the {limit} {why}");
+    Error::new(Kind::ResponseTooLarge, message)
 }
 
 /// The sources from which rows are written.
