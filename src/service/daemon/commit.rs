@@ -3,7 +3,7 @@
 use super::Daemon;
 use super::append::AppendOutcome;
 use super::call::{Call, TakesPlace};
-use super::commit_tail::{CommitTail, late_failure};
+use super::commit_tail::{CommitTail, late_failure, moved_cold};
 use super::follow::{caught_up, watch_predecessors};
 use super::guard::{Place, SessionGuard, check_writable, guard_of};
 use super::notify::FactsBefore;
@@ -157,18 +157,11 @@ impl Change {
         entry_ids: Vec<String>,
     ) -> Result<(MovedBranches, Option<Durability>)> {
         let (daemon, open) = (self.daemon, self.open);
-        open.session.check_not_in_turn()?;
-        open.client_turn().check_no_branch(None)?;
-        open.session.syncer.check()?;
-        let before = FactsBefore::of(&self.guard);
-        let source = Arc::clone(&daemon.source);
-        let moved = self.guard.move_cold(direction, entry_ids, source).await?;
-        let (mut guard, changes, moved) = moved;
-        let (branches, outcome) = match moved {
-            Ok((branches, outcome)) => (Some(branches), Ok(outcome)),
-            Err(error) => (None, Err(error)),
+        let moved = moved_cold(&daemon, &open, self.guard, direction, entry_ids).await?;
+        let (mut guard, tail, moved) = moved;
+        let Some(tail) = tail else {
+            return Ok((moved?.0, None));
         };
-        let tail = CommitTail::announce(&daemon, &open, &guard, changes, &before, &[], &outcome);
         let durability = tail.durability();
         watch_predecessors(&daemon, &open, &mut guard);
         drop(guard);
@@ -176,12 +169,9 @@ impl Change {
         if let Some(call) = self.call {
             call.after(move || drop(publication));
         }
-        let outcome = outcome?;
+        let (branches, outcome) = moved?;
         synced?;
-        Ok((
-            branches.unwrap_or_default(),
-            outcome.wrote.then_some(durability),
-        ))
+        Ok((branches, outcome.wrote.then_some(durability)))
     }
 
     /// Appends entries as one operation.

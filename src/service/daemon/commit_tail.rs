@@ -9,7 +9,8 @@ use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_files::lock::lock;
 use treelined_files::session::commit::CommitOutcome;
-use treelined_files::session::{Changes, SessionState};
+use treelined_files::session::shed::{ColdMove, MovedBranches};
+use treelined_files::session::{Changes, SessionGuard, SessionState};
 
 /// The steps of a commit after its write, the same for every operation. With the guard, the commit is announced.
 /// Without the guard, the commit is made durable and its notifications are sent. The publication ends when the
@@ -103,4 +104,37 @@ pub(crate) fn late_failure(
 ) -> impl FnOnce() + Send + use<> {
     let (daemon, open) = (Arc::clone(daemon), Arc::clone(open));
     move || daemon.notifier.durability_lost(&open)
+}
+
+/// The guard, the tail of the move, and its outcome.
+type ColdMoved<T> = (
+    SessionGuard<T>,
+    Option<CommitTail>,
+    Result<(MovedBranches, CommitOutcome)>,
+);
+
+/// Moves branches into the cold file or back, if nothing speaks against it, and announces this. Fails only if the session
+/// cannot be used any more. There is no tail if the move was refused before it began.
+pub(crate) async fn moved_cold<T: Send + 'static>(
+    daemon: &Arc<Daemon>,
+    open: &Arc<OpenSession>,
+    guard: SessionGuard<T>,
+    direction: ColdMove,
+    entry_ids: Vec<String>,
+) -> Result<ColdMoved<T>> {
+    let is_free = open.session.check_not_in_turn();
+    let is_free = is_free.and_then(|()| open.client_turn().check_no_branch(None));
+    if let Err(error) = is_free.and_then(|()| open.session.syncer.check()) {
+        return Ok((guard, None, Err(error)));
+    }
+    let before = FactsBefore::of(&guard);
+    let source = Arc::clone(&daemon.source);
+    let (guard, changes, moved) = guard.move_cold(direction, entry_ids, source).await?;
+    let (moved, outcome) = match moved {
+        Ok((moved, outcome)) => (Ok(moved), Ok(outcome)),
+        Err(error) => (Err(error.clone()), Err(error)),
+    };
+    let tail = CommitTail::announce(daemon, open, &guard, changes, &before, &[], &outcome);
+    let moved = moved.and_then(|moved| Ok((moved, outcome?)));
+    Ok((guard, Some(tail), moved))
 }

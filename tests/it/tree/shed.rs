@@ -91,7 +91,11 @@ fn a_shed_branch_is_gone_and_comes_back_byte_for_byte() {
         assert_eq!(listed["branches"].as_array().unwrap().len(), 1, "{listed}");
         assert_eq!(listed["shedBranches"], 1);
         assert_eq!(listed["shed"], shed["shed"]);
-        assert_eq!(d.ok("get_tree", json!({"archived": true}))["total"], 5);
+        let tree = d.ok("get_tree", json!({"archived": true}));
+        assert_eq!(
+            (&tree["total"], &tree["shedBranches"]),
+            (&json!(5), &json!(1))
+        );
         for method in ["get_entry", "set_leaf"] {
             let id = if method == "set_leaf" {
                 "leafId"
@@ -101,9 +105,6 @@ fn a_shed_branch_is_gone_and_comes_back_byte_for_byte() {
             let error = d.err_kind(method, json!({id: "a2"}), "entryNotFound");
             assert_eq!(error.details("shedBranchId"), "u2");
         }
-        let below = json!({"message": user("on"), "parentId": "a2"});
-        let error = d.err_kind("append_message", below, "entryNotFound");
-        assert_eq!(error.details("shedBranchId"), "u2");
         let home = d.stop();
         d = begun(&home, &path);
     }
@@ -122,6 +123,77 @@ fn a_shed_branch_is_gone_and_comes_back_byte_for_byte() {
         (&nothing["entryIds"], &nothing["durability"]),
         (&json!([]), &json!("none"))
     );
+}
+
+/// Such an append was refused, so a client had to know of shed branches to go on below an entry that it knew.
+#[test]
+fn an_append_below_a_shed_entry_brings_its_branch_back() {
+    let home = Home::new();
+    let log = two_branches().user("u4", "a1", "a third way");
+    let path = log.record("r1", "a3", "u4").store(&home, "x_s1.jsonl");
+    for keeps_leaf in [false, true] {
+        let mut d = begun(&home, &path);
+        d.ok("archive_branch", json!({"entryId": "a2"}));
+        d.ok("archive_branch", json!({"entryId": "u4"}));
+        assert_eq!(
+            heads(&d.ok("shed_branches", json!({}))["shed"]),
+            ["u2", "u4"]
+        );
+        let leaf = d.leaf();
+        let mut below = json!({"message": user("on"), "parentId": "a2"});
+        if keeps_leaf {
+            below["keepLeaf"] = json!(true);
+        }
+        if !keeps_leaf {
+            let mut moved = below.clone();
+            moved["expectedLeafId"] = json!("u1");
+            d.err_kind("append_message", moved, "leafMoved");
+        }
+        let held = fs::File::open(&path).unwrap();
+        let error = d.err_kind("append_message", below.clone(), "sessionLocked");
+        assert_eq!(error.details("shedBranchId"), "u2");
+        drop(held);
+        assert_eq!(
+            shed_ids(&mut d),
+            ["u2", "u4"],
+            "nothing was moved for a refused append"
+        );
+        let appended = d.ok("append_message", below)["entryId"].clone();
+        assert_eq!(shed_ids(&mut d), ["u4"], "only this branch");
+        assert_eq!(d.entry(appended.as_str().unwrap())["parentId"], "a2");
+        assert_eq!(d.leaf() == leaf, keeps_leaf);
+        let tree = d.ok("get_tree", json!({}));
+        assert_eq!(
+            tree.get("archivedBranches"),
+            None,
+            "it has grown, so it is archived no more"
+        );
+        if !keeps_leaf {
+            d.set_leaf(leaf.as_str());
+        }
+        d.ok("unshed_branches", json!({}));
+        d.ok("unarchive_branch", json!({"entryId": "u4"}));
+        d.stop();
+    }
+}
+
+/// The appends of one write keep their order around the move.
+#[test]
+fn appends_around_one_below_a_shed_entry_keep_their_order() {
+    let (mut d, path, _) = archived();
+    d.ok("shed_branches", json!({}));
+    let texts = ["before", "below", "after"];
+    let requests = texts.map(|text| match text {
+        "below" => json!({"message": user(text), "parentId": "a2"}),
+        _ => json!({"message": user(text)}),
+    });
+    let ids = requests.map(|params| d.send("append_message", params));
+    let entries = ids.map(|id| d.response(&id).unwrap()["entryId"].clone());
+    let parents = entries
+        .each_ref()
+        .map(|id| d.entry(id.as_str().unwrap())["parentId"].clone());
+    assert_eq!(parents, [json!("a3"), json!("a2"), entries[1].clone()]);
+    assert!(!cold(&path).exists());
 }
 
 #[test]
@@ -361,6 +433,9 @@ fn the_shell_sheds_and_brings_back() {
     ] {
         assert!(listed.contains(shown), "{shown}: {listed}");
     }
+    let drawn = run(&["tree", "s1"]);
+    let note = "1 shed branch; treelined branches --archived lists them\n";
+    assert!(drawn.contains(note), "{drawn}");
     assert_eq!(run(&["shed", "s1"]), "no archived branch\n");
     assert_eq!(
         run(&["unshed", "s1", "--branch", "a2"]),

@@ -2,9 +2,10 @@
 //! each append assumes that the appends before it are written.
 
 use super::request::{Append, AppendOutcome, WriteAppends};
+use super::shed;
 use crate::daemon::Daemon;
 use crate::daemon::at_once::at_once_or_later;
-use crate::daemon::commit_tail::{CommitTail, late_failure};
+use crate::daemon::commit_tail::{CommitTail, late_failure, moved_cold};
 use crate::daemon::follow::watch_predecessors;
 use crate::daemon::guard::{Lease, guard_of};
 use crate::daemon::notify::FactsBefore;
@@ -21,6 +22,7 @@ use treelined_files::session::commit::{
     CommitOutcome, Contention, Work, landed_in_part, still_waits,
 };
 use treelined_files::session::failure_of;
+use treelined_files::session::shed::ColdMove;
 use treelined_files::session::sync::RepeatedEntries;
 
 /// A batch is complete once it has this many bytes.
@@ -52,6 +54,7 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
         source: Arc::clone(&daemon.source),
         waiting,
         planned: Vec::new(),
+        below_shed: None,
     };
     loop {
         // If an earlier append is not durable, one later append fails with that error.
@@ -80,6 +83,23 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
             return finish.await;
         }
         at_once_or_later(finish);
+        if let Some(branch) = batch.below_shed.take() {
+            let ids = vec![branch.clone()];
+            let moved = moved_cold(&daemon, &open, guard, ColdMove::Unshed, ids).await;
+            let Ok((ours, tail, moved)) = moved else {
+                return;
+            };
+            guard = ours;
+            let (synced, _publication) = match tail {
+                Some(tail) => tail.finish().await,
+                None => (Ok(()), None),
+            };
+            if let Err(error) = shed::is_back(moved, synced, &branch)
+                && let Some(append) = batch.waiting.pop_front()
+            {
+                append.answer(Err(error));
+            }
+        }
     }
 }
 
@@ -181,6 +201,8 @@ struct Batch {
     waiting: VecDeque<Append>,
     /// The plans of the first appends in `waiting`, in order.
     planned: Vec<Result<Part>>,
+    /// The shed branch below which the next append is: its first entry.
+    below_shed: Option<String>,
 }
 
 /// The part that one operation has in a batch.
@@ -204,6 +226,7 @@ impl Work for Batch {
 
     fn plan(&mut self, state: &SessionState) -> Result<PlannedLines> {
         self.planned.clear();
+        self.below_shed = None;
         let mut planner = Planner::new(&state.tree, &*self.source);
         let mut all = PlannedLines::default();
         let mut bytes = 0;
@@ -216,7 +239,12 @@ impl Work for Batch {
                 Ok(Some(planned)) => planned,
                 Ok(None) => break,
                 Err(error) => {
-                    self.planned.push(Err(state.explained(error)));
+                    let error = state.explained(error);
+                    self.below_shed = shed::branch_above(&request.entries, &error);
+                    if self.below_shed.is_some() {
+                        break;
+                    }
+                    self.planned.push(Err(error));
                     continue;
                 }
             };
@@ -426,6 +454,7 @@ mod tests {
             source: Arc::clone(&daemon.source),
             waiting: VecDeque::from([append(), append()]),
             planned: vec![part(), part()],
+            below_shed: None,
         };
         let gave_up = batch.wait(Contention::over(Duration::ZERO));
         let decided = batch.decided(&Err(gave_up.unwrap_err()));
@@ -459,6 +488,7 @@ mod tests {
             source: Arc::clone(&daemon.source),
             waiting: VecDeque::from([append(), append()]),
             planned: vec![part(1), part(2)],
+            below_shed: None,
         };
         let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
         let unknown = unknown.with_details(serde_json::json!({ "entryIds": [] }));
