@@ -144,6 +144,9 @@ def branches(work):
     if len(do("shed_branches", {"entryIds": ["k1"]})["shed"]) != 1:
         raise SystemExit("shed_branches has moved no branch")
     do("append_message", message("Said while a branch is in the cold file.", "w1"))
+    do("append_message", message("It is the cable.", "k3", parentId="k2", keepLeaf=True))
+    do("archive_branch", {"entryId": "k1"})
+    do("shed_branches", {"entryIds": ["k1"]})
     do("unshed_branches", {})
     do("keep_branch", {"entryId": "g1"})
     do("choose", {"tipId": "h1", "reason": "It fits."})
