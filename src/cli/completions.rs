@@ -1,10 +1,11 @@
 //! Completions: `treelined completions` prints a script for a shell. The script asks this program for the words
 //! that may follow, such as methods, and names and ids of sessions.
 //!
-//! The programs of other packages are completed too, with the options that their `--help` lists.
+//! The programs of other packages are completed too, with the options and commands that their `--help` lists.
 
 use super::bash::QuotingBash;
 use super::candidates::sessions;
+use super::entry_candidates::entries;
 use super::package::program_beside;
 use super::screen::Screen;
 use anyhow::Context;
@@ -95,21 +96,29 @@ fn command(words: &[OsString], of_program: fn() -> Command) -> Command {
     let mut typed = words.iter().skip_while(|word| *word != "--").skip(1);
     let program = typed.next();
     let program = program.and_then(|word| Path::new(word).file_name()?.to_str());
+    // The help of a command is needed only if the command was typed.
+    let help = |program: &str, command: Option<&str>| {
+        let is_typed = command.is_none_or(|command| words.iter().any(|word| word == command));
+        let help = is_typed.then(|| help_of(program, command)).flatten();
+        help.unwrap_or_default()
+    };
     if let Some(name) = COMPANIONS.iter().find(|name| program == Some(**name)) {
-        return described(name, &help_of(name).unwrap_or_default());
+        return described(name, &|command| help(name, command));
     }
     let package = typed.find_map(|word| PACKAGES.iter().find(|(name, _)| word == *name));
     match package {
         Some((name, program)) => {
-            with_package(of_program(), name, &help_of(program).unwrap_or_default())
+            with_package(of_program(), name, &|command| help(program, command))
         }
         None => of_program(),
     }
 }
 
-/// The command line of this program, where the command `name` has the options of another program, whose help is
-/// `help`.
-fn with_package(command: Command, name: &'static str, help: &str) -> Command {
+/// The help of a program, or of one of its commands.
+type HelpOf<'a> = &'a dyn Fn(Option<&str>) -> String;
+
+/// The command line of this program, where the command `name` has the options and commands of another program.
+fn with_package(command: Command, name: &'static str, help: HelpOf<'_>) -> Command {
     // Options of this program that may follow every command need not be added again.
     let global = command.get_arguments().filter(|arg| arg.is_global_set());
     let global: Vec<_> = global
@@ -119,13 +128,38 @@ fn with_package(command: Command, name: &'static str, help: &str) -> Command {
         let option = line.split_whitespace().next().unwrap_or_default();
         !global.iter().any(|name| name == option)
     };
-    let own: Vec<&str> = help.lines().filter(is_own).collect();
-    command.mut_subcommand(name, |_| described(name, &own.join("\n")))
+    let own = |command: Option<&str>| {
+        let help = help(command);
+        let lines: Vec<&str> = help.lines().filter(is_own).collect();
+        lines.join("\n")
+    };
+    command.mut_subcommand(name, |_| described(name, &own))
 }
 
-/// The command line of another program, with the options that its help lists.
-fn described(name: &'static str, help: &str) -> Command {
+/// The command line of another program, with the options and commands that its help lists.
+fn described(name: &'static str, help_of: HelpOf<'_>) -> Command {
+    let help = help_of(None);
+    commands(&help).fold(with_arguments(name, &help), |described, name| {
+        // clap needs names that live as long as the process, and this process ends after it has printed the words.
+        let help = help_of(Some(name));
+        described.subcommand(with_arguments(name.to_owned().leak(), &help))
+    })
+}
+
+/// The names of the commands in a help, which has them in lines such as `  open     Help`.
+fn commands(help: &str) -> impl Iterator<Item = &str> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !matches!(*name, "" | "help"))
+}
+
+/// A command with the arguments and options that its help lists.
+fn with_arguments(name: &'static str, help: &str) -> Command {
     let mut command = Command::new(name);
+    if help.contains("[ENTRY]") {
+        command = command.arg(Arg::new("ENTRY").add(ArgValueCompleter::new(entries)));
+    }
     if help.contains("[SESSION]") {
         let session = Arg::new("SESSION").add(ArgValueCompleter::new(sessions));
         command = command.arg(session);
@@ -146,10 +180,11 @@ fn described(name: &'static str, help: &str) -> Command {
     command
 }
 
-/// The output of `PROGRAM --help`; `None` if there is no such program.
-pub(super) fn help_of(name: &str) -> Option<String> {
+/// The output of `PROGRAM [COMMAND] --help`; `None` if there is no such program.
+pub(super) fn help_of(name: &str, command: Option<&str>) -> Option<String> {
     let program = program_beside(name).ok()?;
     let asked = process::Command::new(program)
+        .args(command)
         .arg("--help")
         .env_remove(VARIABLE)
         .stdin(Stdio::null())
@@ -192,7 +227,7 @@ mod tests {
     #[test]
     fn a_described_program_is_a_valid_command() {
         let help = "Usage: treelined-x [OPTIONS] [SESSION] [-- <AGENT>...]\n  --session <ID>\n  --all\n  --all";
-        let command = described("treelined-x", help);
+        let command = described("treelined-x", &|_| help.to_owned());
         let options = command.get_opts().filter_map(Arg::get_long);
         assert_eq!(options.collect::<Vec<_>>(), ["session", "all"]);
         command.debug_assert();
@@ -202,7 +237,29 @@ mod tests {
     fn the_arguments_are_a_valid_command() {
         Arguments::command().debug_assert();
         let help = "Usage: treelined-acp [OPTIONS] [-- <AGENT>...]\n  --session-dir <FOLDER>\n  --state <FOLDER>";
-        with_package(Arguments::command(), "acp", help).debug_assert();
+        with_package(Arguments::command(), "acp", &|_| help.to_owned()).debug_assert();
+    }
+
+    /// `treelined files` once offered neither its commands nor entries.
+    #[test]
+    fn the_commands_of_a_program_are_described_too() {
+        let help = |command: Option<&str>| match command {
+            None => {
+                "Usage: treelined-x <COMMAND>\n\nCommands:\n  open    Write\n            it\n  help    This\n\nOptions:\n  --state <FOLDER>"
+            }
+            Some("open") => {
+                "Usage: treelined-x open [OPTIONS] [ENTRY]\n\nOptions:\n  --into <DIR>\n  --json"
+            }
+            Some(other) => panic!("{other} is not a command"),
+        };
+        let help = |command: Option<&str>| help(command).to_owned();
+        let command = described("treelined-x", &help);
+        let names = command.get_subcommands().map(Command::get_name);
+        assert_eq!(names.collect::<Vec<_>>(), ["open"]);
+        let open = command.find_subcommand("open").unwrap();
+        let arguments = open.get_arguments().map(|arg| arg.get_id().as_str());
+        assert_eq!(arguments.collect::<Vec<_>>(), ["ENTRY", "into", "json"]);
+        with_package(Arguments::command(), "files", &help).debug_assert();
     }
 
     #[test]

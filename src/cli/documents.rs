@@ -46,7 +46,7 @@ pub(super) fn man(man: &Man, program: Command) -> anyhow::Result<ExitCode> {
     clap_mangen::generate_to(program, out)
         .with_context(|| format!("write the pages into {}", out.display()))?;
     for name in COMPANIONS {
-        if let Some(help) = help_of(name) {
+        if let Some(help) = help_of(name, None) {
             let path = out.join(format!("{name}.1"));
             let page = page_of_help(name, &help);
             std::fs::write(&path, page).with_context(|| format!("write {}", path.display()))?;
