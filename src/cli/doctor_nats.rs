@@ -8,17 +8,22 @@ use super::screen::Screen;
 use super::words::count;
 use std::io::Write;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 use treelined_core::error::Result;
 use treelined_fleet::engines;
 use treelined_fleet::guard::{ForeignMessage, ForeignMessages};
 use treelined_fleet::limits::{self, StreamCluster, StreamInfo, StreamPeer};
 use treelined_fleet::probe::{ProbedServer, probe};
 use treelined_fleet::settings::{NatsSettings, TeamSettings};
-use treelined_fleet::stream::NatsLog;
+use treelined_fleet::stream::{NatsLog, ServerInfo};
 use treelined_fleet::team::TeamRows;
 
 /// The time, in nanoseconds, for which a publish may be repeated.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
+/// How long copies that are behind are watched.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Shows the servers and the stream, and which failures an acknowledged line survives.
 pub(super) fn doctor(
@@ -42,14 +47,17 @@ pub(super) fn doctor(
             writeln!(screen, "created the bucket {bucket:?}")?;
         }
     }
-    let (info, bucket, server) = NatsLog::describe(&settings)?;
+    let first = NatsLog::describe(&settings)?;
+    let (info, bucket, server) = settled(&settings, &probed, first)?;
+    let (stuck, info) = (stuck(&info, &probed), info.now);
     let silent = silent(&info, &probed);
     let server = (&*server.version, server.max_payload);
     for (name, value) in facts(&info, bucket, &settings.stream, server, &silent) {
         writeln!(screen, "{}", fact(&screen, name, &value))?;
     }
     let mut problems = absent(&silent, &probed);
-    problems.extend(self::problems(&info, &settings, server, &silent));
+    problems.extend(self::problems(&info, &settings, server));
+    problems.extend(lagging(&info, &silent, stuck.as_deref()));
     problems.extend(exposed);
     // A stream whose leader has died may not answer the following requests. The report continues without these answers.
     match NatsLog::erasable_buckets(&settings) {
@@ -276,12 +284,7 @@ fn worth(info: &StreamInfo) -> String {
     }
 }
 
-fn problems(
-    info: &StreamInfo,
-    settings: &NatsSettings,
-    server: (&str, usize),
-    silent: &[&str],
-) -> Vec<String> {
+fn problems(info: &StreamInfo, settings: &NatsSettings, server: (&str, usize)) -> Vec<String> {
     let mut problems: Vec<String> = info.config.faults();
     let (version, max_payload) = server;
     let checks = [
@@ -321,13 +324,113 @@ fn problems(
             "the stream has no leader: appends fail until most of its servers answer".to_owned(),
         );
     }
-    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
-    let lags = |peer: &&StreamPeer| !peer.current && !silent.contains(&peer.name.as_str());
-    for peer in peers.filter(lags) {
-        problems.push(format!(
-            "the copy of {} is not current: it catches up by itself",
-            peer.name
-        ));
-    }
     problems
+}
+
+/// The state of a stream when it was looked at first, and now.
+struct Observed {
+    first: StreamInfo,
+    now: StreamInfo,
+}
+
+/// Looks at the stream again until all copies that answer are current, for [`PATIENCE`] at most.
+fn settled(
+    settings: &NatsSettings,
+    probed: &[ProbedServer],
+    (first, mut bucket, mut server): (StreamInfo, Option<String>, ServerInfo),
+) -> Result<(Observed, Option<String>, ServerInfo)> {
+    let began = Instant::now();
+    let mut now = first.clone();
+    while behind(&now, &silent(&now, probed)).next().is_some() && began.elapsed() < PATIENCE {
+        thread::sleep(PAUSE);
+        (now, bucket, server) = NatsLog::describe(settings)?;
+    }
+    Ok((Observed { first, now }, bucket, server))
+}
+
+/// The copies that answer and are not current.
+fn behind<'i>(info: &'i StreamInfo, silent: &'i [&str]) -> impl Iterator<Item = &'i StreamPeer> {
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    peers.filter(|peer| !peer.current && !silent.contains(&&*peer.name))
+}
+
+/// The copy that came no closer to the others, if all others are current.
+fn stuck(Observed { first, now }: &Observed, probed: &[ProbedServer]) -> Option<String> {
+    // Each operation of the stream is about one message.
+    let reached = |info: &StreamInfo, name: &str| {
+        let mut peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+        let peer = peers.find(|peer| peer.name == name)?;
+        Some(i128::from(info.state.last_seq) - i128::from(peer.lag))
+    };
+    let silent = silent(now, probed);
+    let mut behind = behind(now, &silent);
+    let (peer, others) = (behind.next()?, behind.next());
+    let is_closer = reached(now, &peer.name) > reached(first, &peer.name);
+    let is_alone = others.is_none() && silent.is_empty();
+    (is_alone && peer.lag > 0 && !is_closer).then(|| peer.name.clone())
+}
+
+/// The problems of copies that are not current. An empty disk of most servers makes them forget what the last one has,
+/// and its copy then refuses theirs until they have as many operations (fleet.md "After a loss").
+fn lagging(info: &StreamInfo, silent: &[&str], stuck: Option<&str>) -> Vec<String> {
+    let problem = |peer: &StreamPeer| match &peer.name {
+        name if stuck == Some(name) => format!(
+            "the copy of {name} is not current, and came no closer in {} s: if that stays so and each machine has run \
+             `push --all`, stop {name}, move its store_dir away, and start it again",
+            PATIENCE.as_secs()
+        ),
+        name => format!("the copy of {name} is not current: it catches up by itself"),
+    };
+    behind(info, silent).map(problem).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn info(last: u64, peers: &[(&str, u64)]) -> StreamInfo {
+        let replicas: Vec<_> = peers
+            .iter()
+            .map(|(name, lag)| json!({ "name": name, "current": *lag == 0, "lag": lag }))
+            .collect();
+        serde_json::from_value(json!({
+            "config": {}, "created": "", "state": { "last_seq": last },
+            "cluster": { "leader": "n3", "replicas": replicas },
+        }))
+        .unwrap()
+    }
+
+    /// After a loss of two disks of three, the copy of the third server stayed behind for good, and the report said
+    /// that it catches up.
+    #[test]
+    fn a_copy_that_comes_no_closer_has_a_remedy() {
+        let found = |first: (u64, u64), now: (u64, u64)| {
+            let of = |(last, lag)| info(last, &[("n1", lag), ("n2", 0)]);
+            let observed = Observed {
+                first: of(first),
+                now: of(now),
+            };
+            let stuck = stuck(&observed, &[]);
+            lagging(&observed.now, &[], stuck.as_deref())
+        };
+        assert!(found((5, 3), (5, 0)).is_empty());
+        for (first, now, is_stuck) in [
+            ((5, 3), (5, 3), true),
+            ((5, 3), (9, 7), true),
+            ((5, 3), (5, 2), false),
+            ((5, 3), (9, 4), false),
+        ] {
+            let problems = found(first, now);
+            assert_eq!(problems.len(), 1);
+            assert_eq!(problems[0].contains("store_dir"), is_stuck, "{problems:?}");
+        }
+        // Another copy that is not current may be needed.
+        let both = || info(5, &[("n1", 3), ("n2", 1)]);
+        let observed = Observed {
+            first: both(),
+            now: both(),
+        };
+        assert_eq!(stuck(&observed, &[]), None);
+    }
 }

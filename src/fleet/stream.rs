@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 
+pub use async_nats::ServerInfo;
+
 /// The most bytes of a message apart from its lines.
 const HEADER_BYTES: usize = 2048;
 /// How long an append is tried by default. If a cluster loses its leader, it has a new one after about five seconds.
@@ -87,9 +89,7 @@ impl NatsLog {
 
     /// Describes the stream without checking it. Also returns the name of the bucket for lines that are larger than a
     /// message, if there is one, and the servers.
-    pub fn describe(
-        settings: &NatsSettings,
-    ) -> Result<(StreamInfo, Option<String>, async_nats::ServerInfo)> {
+    pub fn describe(settings: &NatsSettings) -> Result<(StreamInfo, Option<String>, ServerInfo)> {
         let (runtime, connection) = connect(settings)?;
         let info = runtime.block_on(info(&connection, settings, ANSWER))?;
         let bucket = runtime.block_on(objects::has_bucket(&connection, settings))?;

@@ -183,7 +183,6 @@ fn a_cluster_that_lost_two_disks_of_three_gets_all_back() {
     for node in ["2", "3"] {
         cluster.node("restart", node);
     }
-    // The third node is current again after the first append.
     let began = Instant::now();
     loop {
         let report = laptop.run(&CREATE);
@@ -198,7 +197,32 @@ fn a_cluster_that_lost_two_disks_of_three_gets_all_back() {
     for session in ["one", "two"] {
         assert_eq!(office.text(session), laptop.text(session));
     }
-    laptop.until_sound(&["doctor", "--cluster"]);
+    replace_the_third(&cluster, &laptop);
+    let new = Machine::with_log(cluster.servers.clone());
+    new.until_sound(&["pull", "--all", "--json"]);
+    for session in ["one", "two"] {
+        assert_eq!(new.text(session), laptop.text(session));
+    }
+}
+
+/// Does as the report says until it has no problem. The third node may have a longer history than the two with empty
+/// disks: in one of ten runs it took nothing from them, and the test waited for it without end.
+fn replace_the_third(cluster: &Cluster, laptop: &Machine) {
+    let began = Instant::now();
+    loop {
+        let report = laptop.run(&["doctor", "--cluster"]);
+        if report.status.success() {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "{report:?}");
+        let text = String::from_utf8_lossy(&report.stdout);
+        if text.contains("stop node1, move its store_dir away, and start it again") {
+            cluster.node("kill", "1");
+            let node = cluster.folder.path().join("servers/node1");
+            fs::rename(node.join("data"), node.join("moved")).unwrap();
+            cluster.node("restart", "1");
+        }
+    }
 }
 
 /// Three nodes for one test.
