@@ -32,6 +32,7 @@
     ("sessionReplaced" . "its file was replaced; g in the tree reads it again")
     ("sessionExists" . "open that one, or choose another name")
     ("importBusy" . "wait until the other import ends")
+    ("sessionErased" . "it was erased for the team; start another session")
     ("cursorExpired" . "ask again")
     ("entryNotFound" . "g draws the tree again")
     ("leafMoved" . "others have written here; look at the tree, then try again")
@@ -73,6 +74,7 @@
     ("logRewound" . "keep the file, ask who runs the servers, then `treelined push' fills the stream")
     ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
     ("logDenied" . "correct the credentials or certificates of the team")
+    ("erasureUnsupported" . "only a team on PostgreSQL can erase; delete the session instead")
     ("payloadTooLarge" . "the team's stream takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")
     ;; Kinds of errors of this package.
     ("disconnected" . "the next command starts the daemon again; `M-x treelined-log' shows its log")

@@ -119,6 +119,7 @@ impl Arguments {
                     | Command::Pin(_)
                     | Command::ArchiveSession(_)
                     | Command::Remove(_)
+                    | Command::Erase(_)
                     | Command::Purge(_)
                     | Command::Du(_)
                     | Command::Mv(_)

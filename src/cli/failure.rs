@@ -184,6 +184,7 @@ remedies! {
     SessionDeleted FAILED "`treelined restore SESSION` brings it back";
     SessionReplaced FAILED "run the command again: it reads the new file";
     SessionExists FAILED "use the existing session, or another id";
+    SessionErased FAILED "start another session: an erased one cannot come back";
     CursorExpired FAILED "ask again: the daemon keeps an answer for ten minutes";
     ImportBusy FAILED "run the command again when the other import has ended";
     EntryNotFound NOT_FOUND "`treelined tree SESSION --ids` shows the ids of the entries";
@@ -219,6 +220,7 @@ remedies! {
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream or missing tables";
     LogDenied FAILED "correct the password, `credentials`, `ca` or `certificate` of [team], or ask for the permission that the message names";
     PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";
+    ErasureUnsupported FAILED "`treelined rm SESSION` and `treelined purge SESSION` remove it from this machine";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
     ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";

@@ -358,26 +358,30 @@ impl Report {
         }
     }
 
-    fn skip(&mut self, session: &str) -> io::Result<()> {
+    fn skip(&mut self, session: &str, kind: Kind) -> io::Result<()> {
         self.totals.deleted += 1;
+        let (word, why) = match kind {
+            Kind::SessionErased => ("erased", "it was erased for the team"),
+            _ => (
+                "deleted",
+                "it is deleted; `treelined restore` brings it back",
+            ),
+        };
         if self.json {
-            let line = json!({ "session": session, "skipped": "deleted" });
+            let line = json!({ "session": session, "skipped": word });
             writeln!(self.screen, "{line}")?;
         } else {
             let shown = self.screen.style(Style::Bold, &terminal::line(session));
-            writeln!(
-                self.screen,
-                "{shown}: skipped: it is deleted; `treelined restore` brings it back"
-            )?;
+            writeln!(self.screen, "{shown}: skipped: {why}")?;
         }
         self.screen.flush()
     }
 
     fn add(&mut self, session: &str, outcome: Result<Transfer>) -> io::Result<()> {
         if let (true, Err(error)) = (self.skips_deleted, &outcome)
-            && error.kind == Kind::SessionDeleted
+            && matches!(error.kind, Kind::SessionDeleted | Kind::SessionErased)
         {
-            return self.skip(session);
+            return self.skip(session, error.kind);
         }
         self.totals.add(&outcome);
         self.failed += u64::from(outcome.is_err());

@@ -50,6 +50,7 @@ mod drawing;
 mod du;
 mod entry_candidates;
 mod entry_choice;
+mod erase;
 mod export;
 mod export_review;
 mod failure;
@@ -190,6 +191,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Pin(args)) => sorting::pin(options, args),
         Some(Command::ArchiveSession(args)) => sorting::archive(options, args),
         Some(Command::Remove(args)) => remove::run(options, args),
+        Some(Command::Erase(args)) => erase::run(options, args),
         Some(Command::Purge(args)) => purge::run(options, args),
         Some(Command::Du(args)) => du::run(options, args),
         Some(Command::Mv(args)) => moved::run(options, args),

@@ -5,9 +5,9 @@
 use super::fleet;
 use super::{
     archive, aside, branches, call, compare, completions, connect, continuation, demo, doctor,
-    documents, du, export, go, import_request, label, late_writes, list, migrate, moved, name,
-    package, purge, remove, restore, search, serve, settings, shared, shed, show, sorting, stats,
-    status, stop, tokens, tree, undo, web,
+    documents, du, erase, export, go, import_request, label, late_writes, list, migrate, moved,
+    name, package, purge, remove, restore, search, serve, settings, shared, shed, show, sorting,
+    stats, status, stop, tokens, tree, undo, web,
 };
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -187,6 +187,9 @@ commands! {
         "purge" Purge(purge::PurgeArgs)
             "Remove deleted sessions from the disk, for good"
             "It removes the sessions that you name, all of them, or those that were deleted longer ago than a given time. It asks first; without a terminal it needs --yes.";
+        "erase" Erase(erase::EraseArgs)
+            "Remove sessions from a team's database, for good"
+            "The author of a session and administrators of the database may do this. It asks first; without a terminal it needs --yes.";
         "mv" Mv(moved::MvArgs)
             "Give the sessions of a moved project its new path"
             "It moves the sessions of the directory and of the directories below it. treelined and pi then find them at the new path. Exit code 1 if a session could not be moved, 3 if the old directory has no sessions.";

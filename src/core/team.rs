@@ -1,7 +1,7 @@
 //! The sessions of a team: a description of each session, and the machines that have it open.
 
 use crate::error::Kind;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A session as described by the machine that wrote to it last. Its texts are from that machine, so they are
@@ -55,6 +55,8 @@ pub struct TeamList {
     /// Sessions that the stream had before it was created again, and that no machine has pushed after that. Sorted by
     /// id.
     pub missing: Vec<TeamRow>,
+    /// The ids of sessions that were erased lately.
+    pub erased: HashSet<String>,
     /// The reason why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
 }
@@ -82,6 +84,7 @@ impl TeamList {
             sessions,
             by_id,
             missing: Vec::new(),
+            erased: HashSet::new(),
             incomplete: None,
         }
     }

@@ -27,6 +27,10 @@ pub trait Engine: LogBackend {
     /// Follows a session. Later appends are noticed soon.
     fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>>;
 
+    /// Removes all lines of a session for good, if the engine can. Its id is then used up: reads and appends fail with
+    /// `sessionErased`.
+    fn erase<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
+
     /// The team's list, for the daemon with this key. For a command, the key is empty.
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex>;
 }

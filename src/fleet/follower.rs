@@ -107,6 +107,7 @@ async fn copy_on(
                         Kind::SessionDeleted => {
                             trashed = discarded(&connector, &file, &news).await;
                         }
+                        Kind::SessionErased if is_gone(&connector, &session).await => return,
                         Kind::LogRewound => {
                             pause = REFILL;
                             file.note_failure(&error);
@@ -146,6 +147,19 @@ async fn discarded(
         news(LogNews::Lost(lost));
     }
     Some(discarded)
+}
+
+/// Removes the files of an erased session. Returns whether they are gone.
+async fn is_gone(connector: &Weak<Connector>, session: &str) -> bool {
+    let Some(connector) = connector.upgrade() else {
+        return false;
+    };
+    let session = session.to_owned();
+    let removed = blocking(move || connector.store.erase(&session)).await;
+    if let Err(error) = &removed {
+        tracing::warn!(%error, "the files of an erased session are removed later");
+    }
+    removed.is_ok()
 }
 
 /// Moves the file of a deleted session back if the session has been restored. Returns whether the file is there.

@@ -1,6 +1,7 @@
 //! The logs of a daemon: one connection for all of its sessions, and a follower for each open session.
 
 use super::connector::{Connector, LiveTeam, connect_beside};
+use super::engine;
 use super::files::SessionFiles;
 use super::follower::Follower;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
@@ -167,6 +168,10 @@ impl SharedLog for LiveLog {
                 self.forget(&header.id);
                 Err(error)
             }
+            Err(error) if error.kind == Kind::SessionErased => {
+                self.connector.store.erase(&header.id)?;
+                Err(error)
+            }
             settled => settled,
         }
     }
@@ -206,6 +211,11 @@ impl SharedLog for LiveLog {
             live.follower = Some(self.follower(session, &file));
         }
         settled
+    }
+
+    fn erase(&self, session: &str) -> Result<()> {
+        let log = self.connector.connected()?;
+        engine::wait(log.runtime(), log.erase(session))
     }
 
     fn follow(&self, session: &str, news: LogHook) {

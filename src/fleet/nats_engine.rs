@@ -9,7 +9,7 @@ use super::team::buckets::TeamBuckets;
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::{Error, Kind, Result};
 
 impl Engine for NatsLog {
     fn runtime(&self) -> &Handle {
@@ -32,6 +32,13 @@ impl Engine for NatsLog {
         Box::pin(async move {
             let followed = FollowedMessages::open(self, session).await?;
             Ok(Box::new(followed) as FollowedLog<'a>)
+        })
+    }
+
+    fn erase<'a>(&'a self, _session: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async {
+            let why = "the team's streams of NATS keep all messages: nothing can be erased there";
+            Err(Error::new(Kind::ErasureUnsupported, why))
         })
     }
 

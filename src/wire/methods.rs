@@ -336,6 +336,13 @@ macro_rules! with_methods {
                     errors: [SESSION, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::SessionBusy, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::DurabilityUnknown, Kind::Cancelled]],
                     run: sessions::delete_session,
                 }
+                "erase_session" {
+                    summary: "Removes a session for good from the team's database, and from this machine.",
+                    section: "3.4", scope: registry,
+                    params: EraseSessionParams, result: EraseSessionResult,
+                    errors: [SESSION, &[Kind::ErasureUnsupported, Kind::SessionBusy, Kind::LogUnavailable, Kind::LogDenied, Kind::LogMisconfigured, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: sessions::erase_session,
+                }
                 "mark_session" {
                     summary: "Pins or archives a session on this machine, or takes that back.",
                     section: "3.21", scope: registry,

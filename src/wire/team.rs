@@ -1,7 +1,7 @@
 //! The sessions of the team in the form for lists.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use treelined_core::team::{OpenElsewhere, TeamSession};
 
 /// The most machines that a list names for one session.
@@ -81,4 +81,27 @@ impl OpenOn {
         };
         machines.map(machine).collect()
     }
+}
+
+/// The params of `erase_session`. The session may be open or not.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+pub struct EraseSessionParams {
+    /// The id of a session of the team.
+    pub session_id: String,
+}
+
+/// The result of `erase_session`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::examples::example(r#"{
+  "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+  "remains": ["backups of the database, with its archive"]
+}"#))]
+pub struct EraseSessionResult {
+    /// The id of the session. It is used up.
+    pub session_id: String,
+    /// Where parts of the session can still be, as texts for people.
+    pub remains: Vec<String>,
 }

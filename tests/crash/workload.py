@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 EXCEPTIONS = {
     "begin_turn": "a turn lives in memory, and its messages are appended by other steps",
     "close_session": "opening and closing write nothing (session-file.md §2.1)",
+    "erase_session": "a daemon without a team erases nothing",
     "get_family": "reads",
     "get_usage": "reads, and keeps what it has counted in .cache",
     "list_sessions": "reads, and keeps its rows in .cache",

@@ -11,6 +11,7 @@ mod compare;
 mod daemon;
 mod database;
 mod deleting;
+mod erasing;
 mod failures;
 mod first_steps;
 mod foreign;

@@ -147,6 +147,7 @@ fn no_right_is_lower_than_what_its_method_does() {
     for name in [
         "delete_session",
         "restore_session",
+        "erase_session",
         "list_trash",
         "mark_session",
         "import_sessions",

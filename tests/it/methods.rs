@@ -242,6 +242,9 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     // A client cannot ask a question to itself.
     let asked = json!({"kind": "confirm", "title": "Sure?"});
     d.err_kind("ask_user", asked, "noUser");
+    // A daemon without a team has no session to erase.
+    let erased = json!({"sessionId": "s"});
+    d.err_kind("erase_session", erased, "erasureUnsupported");
     play(&mut d, last_calls());
     assert_eq!(d.exited(), Some(0));
     for (name, result) in [
@@ -249,6 +252,10 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
         ("run_command", &ran),
         ("continue_session", &continued),
         ("continuation_started", &started),
+        (
+            "erase_session",
+            &json!({"sessionId": "s", "remains": ["backups of the database, with its archive"]}),
+        ),
         ("ask_user", &json!({"value": true})),
         ("ask_user", &json!({"dismissed": true, "reason": "timeout"})),
     ] {

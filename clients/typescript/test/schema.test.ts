@@ -340,6 +340,8 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('delete_session', { sessionId });
   await call('list_trash', {});
   await call('restore_session', { sessionId });
+  // This daemon has no team.
+  await assert.rejects(call('erase_session', { sessionId }), { kind: 'erasureUnsupported' });
 }
 
 /** Makes the calls that need two clients: commands, and questions to a person. */

@@ -60,6 +60,8 @@ advice! {
         "Wait until it ends, and try again.";
     CursorExpired "The ranking of the cursor is not kept any more."
         "Ask again without a cursor.";
+    SessionErased "The session was erased for the whole team, and its id is used up."
+        "Close the session, and forget its id.";
     EntryNotFound "The session has no entry with this id."
         "Correct `details.entryId`; `get_tree` and `get_entries` list the entries.";
     LeafMoved "The leaf is not at `expectedLeafId`."
@@ -126,6 +128,8 @@ advice! {
         "Correct the credentials, the certificates or the permissions.";
     PayloadTooLarge "Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them."
         "Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.";
+    ErasureUnsupported "This daemon cannot erase sessions: it has no team, or the team's streams of NATS keep all messages."
+        "Use `delete_session`; an administrator of NATS can remove the team's stream as a whole.";
     BatchUnsupported "The message is a batch."
         "Send the requests one by one; you need not wait for the answers.";
     RequestTooLarge "The message is larger than `limits.maxFrameBytes`."

@@ -49,6 +49,9 @@ pub trait SharedLog: Send + Sync {
     /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
+    /// Removes all lines of a session from the stream for good, if its servers can. The caller removes the files.
+    fn erase(&self, session: &str) -> Result<()>;
+
     /// Copies what others append to a session into its file from now on, and publishes what waits in the file. The file
     /// goes to the trash while the session is deleted. Calls `news` on a thread of the stream.
     fn follow(&self, session: &str, news: LogHook);

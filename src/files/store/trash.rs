@@ -185,22 +185,26 @@ impl Store {
             let message = format!("the session {id:?} is not in the trash as {path}");
             Error::new(Kind::SessionNotFound, message)
         })?;
-        let failed =
-            |error: io::Error| Error::io(&format!("remove {}", at.path().display()), &error);
-        let suffixes = belongings(&at).map_err(failed)?;
-        let size = at.status().map_err(failed)?.size;
-        for suffix in suffixes {
-            let mut name = at.name.clone();
-            name.push(suffix);
-            let related = Location {
-                folder: Arc::clone(&at.folder),
-                name,
-            };
-            remove(&related).map_err(failed)?;
+        remove_whole(&at)
+    }
+
+    /// Removes a session from the disk: its file, the files in the trash with its id, their related files, and its cache.
+    /// Succeeds if there is none.
+    pub fn erase(&self, id: &str) -> Result<()> {
+        match self.find(id) {
+            Ok(at) => {
+                if let Some(cache) = self.cache() {
+                    log::remove_cached(&at, &cache);
+                }
+                remove_whole(&at)?;
+            }
+            Err(error) if error.kind == Kind::SessionNotFound => {}
+            Err(error) => return Err(error),
         }
-        at.folder.remove(&at.name).map_err(failed)?;
-        at.folder.sync().map_err(failed)?;
-        Ok(size)
+        while let Some(at) = self.find_trashed(id, None)? {
+            remove_whole(&at)?;
+        }
+        Ok(())
     }
 
     /// The session directory and its trash folder; `None` if no session was ever deleted.
@@ -214,6 +218,25 @@ impl Store {
             Err(error) => Err(self.failed("open the trash of", &error)),
         }
     }
+}
+
+/// Removes a file after its related files. Returns the number of bytes of the file.
+fn remove_whole(at: &Location) -> Result<u64> {
+    let failed = |error: io::Error| Error::io(&format!("remove {}", at.path().display()), &error);
+    let suffixes = belongings(at).map_err(failed)?;
+    let size = at.status().map_err(failed)?.size;
+    for suffix in suffixes {
+        let mut name = at.name.clone();
+        name.push(suffix);
+        let related = Location {
+            folder: Arc::clone(&at.folder),
+            name,
+        };
+        remove(&related).map_err(failed)?;
+    }
+    at.folder.remove(&at.name).map_err(failed)?;
+    at.folder.sync().map_err(failed)?;
+    Ok(size)
 }
 
 /// The name that a session file in the trash had before, without the number that makes it unique.

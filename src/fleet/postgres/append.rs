@@ -72,7 +72,9 @@ impl PgLog {
                 Err(failure) => failure,
             };
             let (may_be_done, why) = match failure {
-                Failure::Refused(error) if is_open => return Err(unknown(&error)),
+                Failure::Refused(error) if is_open && error.kind != Kind::SessionErased => {
+                    return Err(unknown(&error));
+                }
                 Failure::Refused(error) => return Err(error),
                 Failure::Later { may_be_done, why } => (may_be_done, why),
             };

@@ -58,6 +58,9 @@ impl LogBackend for PgLog {
 
     fn last(&self, session: &str) -> Result<Option<LogPart>> {
         let answer = self.wait(self.ask(LAST, &[(&session, Type::TEXT)]))?;
+        if answer.rows.is_empty() {
+            self.wait(self.check_not_erased(session))?;
+        }
         let part = answer.rows.first().map(|row| {
             Ok(LogPart {
                 end: Position(unsigned(row.try_get(0).map_err(unreadable)?)),
@@ -120,6 +123,10 @@ impl Engine for PgLog {
 
     fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>> {
         Box::pin(async move { Ok(Box::new(FollowedLines::new(self, session)) as FollowedLog<'a>) })
+    }
+
+    fn erase<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.erase_session(session))
     }
 
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex> {

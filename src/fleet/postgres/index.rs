@@ -10,7 +10,7 @@ use crate::team::cache::{BucketValue, TeamCache};
 use crate::team::presence;
 use crate::team::row::StoredRow;
 use futures_util::future::BoxFuture;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -20,6 +20,8 @@ use treelined_core::team::{TeamList, TeamRow};
 
 /// The most rows of one read, the newest ones. Fewer rows can fill the budget of the list.
 const MOST_ROWS: i64 = 32_000;
+/// The most erased sessions that a list knows.
+const MOST_ERASED: usize = 32_000;
 const DESCRIBE: &str = "SELECT treelined.describe($1, $2, $3)";
 const SAY_OPEN: &str = "SELECT treelined.say_open($1, $2)";
 const SAY_CLOSED: &str = "SELECT treelined.say_closed($1)";
@@ -35,6 +37,9 @@ SELECT session, body, (extract(epoch FROM changed) * 1000000)::bigint FROM (
 const SESSIONS: &str = "\
 SELECT id FROM treelined.sessions
 WHERE made > to_timestamp($1::float8 / 1000000) - interval '1 minute' ORDER BY made DESC LIMIT $2";
+const ERASED: &str = "\
+SELECT session FROM treelined.erased
+WHERE at > to_timestamp($1::float8 / 1000000) - interval '1 minute' ORDER BY at DESC LIMIT $2";
 const OPEN: &str = "\
 SELECT body FROM treelined.presence
 WHERE daemon <> $1 AND at > clock_timestamp() - interval '1 minute' ORDER BY daemon LIMIT 10000";
@@ -59,6 +64,7 @@ struct ListReader {
     /// The rows of the last read, with their times.
     rows: Vec<(String, i64)>,
     open: Vec<String>,
+    erased: HashSet<String>,
 }
 
 impl PgIndex {
@@ -84,6 +90,7 @@ impl PgIndex {
                 at: 0,
                 rows: Vec::new(),
                 open: Vec::new(),
+                erased: HashSet::new(),
             }),
         }
     }
@@ -111,8 +118,11 @@ impl PgIndex {
         let rows = ask(&self.pool, ROWS, changed).await?.rows;
         let mut is_new = reader.take_rows(&rows)?;
         let made: Params<'_> = &[(&since, Type::FLOAT8), (&MOST_ROWS, Type::INT8)];
-        let made = ask(&self.pool, SESSIONS, made).await?.rows;
-        is_new |= reader.take_ids(&made)?;
+        let ids = ask(&self.pool, SESSIONS, made).await?.rows;
+        is_new |= reader.take_ids(&ids)?;
+        // This is read after the rows, since an erasure removes its row.
+        let erased = ask(&self.pool, ERASED, made).await?.rows;
+        is_new |= reader.take_erased(&erased)?;
         let others: Params<'_> = &[(&self.daemon, Type::TEXT)];
         let open = ask(&self.pool, OPEN, others).await?.rows;
         is_new |= reader.take_open(&open)?;
@@ -183,6 +193,32 @@ impl ListReader {
         Ok(is_new)
     }
 
+    /// Takes the ids of sessions that were erased, and forgets these sessions.
+    fn take_erased(&mut self, rows: &[Row]) -> Result<bool> {
+        let mut is_new = false;
+        for row in rows {
+            let id: String = row.try_get(0).map_err(unreadable)?;
+            if self.erased.len() >= MOST_ERASED || self.erased.contains(&id) {
+                continue;
+            }
+            if self.ids.remove(&id) {
+                self.id_bytes -= id.len() + size_of::<String>();
+            }
+            self.cache.take_row(BucketValue {
+                key: subject::key(&id),
+                value: Vec::new(),
+                revision: 0,
+            });
+            self.erased.insert(id);
+            is_new = true;
+        }
+        if is_new {
+            let ids = self.ids.iter().cloned().collect();
+            self.cache.take_ids(ids, self.ids.len() as u64);
+        }
+        Ok(is_new)
+    }
+
     fn take_open(&mut self, rows: &[Row]) -> Result<bool> {
         let open: std::result::Result<Vec<String>, _> =
             rows.iter().map(|row| row.try_get(0)).collect();
@@ -240,7 +276,11 @@ impl TeamIndex for PgIndex {
         Box::pin(async move {
             let mut reader = self.reader.lock().await;
             let is_new = self.read(&mut reader).await?;
-            Ok((is_new || always).then(|| reader.cache.list()))
+            Ok((is_new || always).then(|| {
+                let mut list = reader.cache.list();
+                list.erased.clone_from(&reader.erased);
+                list
+            }))
         })
     }
 }

@@ -4,12 +4,13 @@
 //! In reading order: `address` is the address of the database, `tls` makes connections safe, and `refusal` converts
 //! failures to errors. `pool` has the connections, and `notices` has the connection on which daemons learn of each
 //! other's appends. `schema` makes the tables, and `facts` checks the settings of the database. `log` is a connected
-//! database, with `append` and `read`. `followed` follows a session, `index` keeps the team's list, and `engine` joins
+//! database, with `append` and `read`. `erasing` erases a session, `followed` follows one, `index` keeps the team's list, and `engine` joins
 //! all of these.
 
 mod address;
 mod append;
 mod engine;
+mod erasing;
 pub mod facts;
 mod followed;
 mod index;

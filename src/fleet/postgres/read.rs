@@ -75,6 +75,9 @@ impl<'a> SessionParts<'a> {
         ];
         let answer = self.log.ask(STATEMENT, params).await?;
         let (last, lines) = page(&answer.rows)?;
+        if last == 0 {
+            self.log.check_not_erased(&self.session).await?;
+        }
         if last < from.0 {
             return Err(self.rewound(format!("line {}; the last one is {last}", from.0)));
         }

@@ -3,6 +3,9 @@
 use tokio_postgres::error::{DbError, SqlState};
 use treelined_core::error::{Error, Kind};
 
+/// The state with which an append to an erased session fails.
+const ERASED: &str = "TE001";
+
 /// A failure of one request.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -52,6 +55,7 @@ fn of_server(refusal: &DbError) -> Failure {
             return Failure::Refused(Error::new(Kind::LogMisconfigured, why));
         }
         "42501" => Kind::LogDenied,
+        ERASED => return Failure::Refused(Error::new(Kind::SessionErased, message.to_owned())),
         code if code.starts_with("28") => Kind::LogDenied,
         "53100" | "54000" => Kind::LogMisconfigured,
         // The server may end between the commit and its answer.

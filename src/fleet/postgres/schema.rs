@@ -6,7 +6,7 @@ use crate::settings::PostgresSettings;
 use treelined_core::error::{Error, Kind, Result};
 
 /// The files. Each makes the next version of the tables.
-const FILES: [&str; 1] = [include_str!("schema/1.sql")];
+const FILES: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 /// Takes a lock, so that two administrators do not change the tables at the same time.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('treelined.schema', 0))";
 const TEAM: &str = "\

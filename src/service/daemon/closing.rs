@@ -114,6 +114,20 @@ pub(crate) async fn delete(daemon: &Arc<Daemon>, lease: Lease) -> Result<Option<
     Ok(trashed)
 }
 
+/// Erases a session for the team. If it is open, closes it for all connections.
+pub(crate) async fn erase(daemon: &Arc<Daemon>, lease: Lease) -> Result<()> {
+    if lease.open().is_none() {
+        let id = lease.id().to_owned();
+        daemon.files.erase(&id).await?;
+        drop(lease);
+        return Ok(());
+    }
+    let (open, mut guard) = prepare(lease).await?;
+    daemon.files.erase(&open.id).await?;
+    close_for_all(daemon, &open, &mut guard);
+    Ok(())
+}
+
 /// Announces the end to one connection, or to all.
 fn announce(daemon: &Daemon, open: &OpenSession, to: Option<&Connection>) {
     let closed = |seq| notification::SessionClosed {

@@ -2,10 +2,11 @@
 //! "Deletion").
 
 use super::session_files::SessionFiles;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use treelined_core::error::{Kind, Result};
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamList;
 use treelined_files::blocking::blocking;
 use treelined_files::log::upstream::{InLog, SharedLog, is_replica};
@@ -56,6 +57,10 @@ impl SessionFiles {
             Err(error) if error.kind == Kind::LogUnavailable && is_local => {
                 return self.store.restore(id, path);
             }
+            Err(error) if error.kind == Kind::SessionErased => {
+                self.store.erase(id)?;
+                return Err(error);
+            }
             before => before?,
         };
         let restored = match self.store.find(id) {
@@ -84,6 +89,12 @@ impl SessionFiles {
     /// Removes from a list the sessions that other machines have deleted, and moves their files to the trash. The
     /// team's list only says which sessions to check, and the stream decides. Blocks.
     pub(crate) fn discard_deleted(&self, team: &TeamList, rows: &mut Vec<Arc<CatalogueRow>>) {
+        self.drop_erased(team);
+        let is_erased = |id: &str| team.erased.contains(id);
+        rows.retain(|row| {
+            let header = row.listing.header.as_ref();
+            header.is_none_or(|header| !is_erased(&header.id))
+        });
         let Some(log) = self.shared_log().filter(|_| team.incomplete.is_none()) else {
             return;
         };
@@ -108,6 +119,56 @@ impl SessionFiles {
                 Ok(()) => true,
             }
         });
+    }
+
+    /// Removes the files of sessions that were erased. Blocks.
+    fn drop_erased(&self, team: &TeamList) {
+        if team.erased.is_empty() {
+            return;
+        }
+        let here = self.store.list().unwrap_or_default();
+        let trashed = self.store.trashed().unwrap_or_default();
+        let trashed = trashed.iter().map(|trashed| &trashed.row);
+        let headers = here
+            .iter()
+            .chain(trashed)
+            .filter_map(|row| row.listing.header.as_ref());
+        let ids: HashSet<&str> = headers.map(|header| &*header.id).collect();
+        for id in ids.into_iter().filter(|id| team.erased.contains(*id)) {
+            if let Err(error) = self.store.erase(id) {
+                tracing::warn!(%error, "the files of an erased session are removed later");
+            }
+        }
+    }
+
+    /// Erases a session for the team, and removes its files here.
+    pub(crate) async fn erase(self: &Arc<Self>, id: &str) -> Result<()> {
+        let (files, id) = (Arc::clone(self), id.to_owned());
+        blocking(move || {
+            let log = files.shared_log().ok_or_else(|| {
+                let why = "this daemon has no team: `treelined purge` removes a deleted session";
+                Error::new(Kind::ErasureUnsupported, why)
+            })?;
+            log.erase(&id)?;
+            files.store.erase(&id)
+        })
+        .await
+    }
+
+    /// Where parts of an erased session can still be, as texts for people.
+    pub(crate) fn remains(&self) -> Vec<String> {
+        let mut remains = vec![
+            "backups of the database, with its archive".to_owned(),
+            "machines of the team whose daemon does not run: theirs goes when it lists or opens sessions".to_owned(),
+        ];
+        let origins = self.store.path().join(".origins");
+        if origins.exists() {
+            let origins = origins.display();
+            remains.push(format!(
+                "the kept sources of imports in {origins}: `treelined import --forget SESSION`"
+            ));
+        }
+        remains
     }
 
     /// Like [`Self::delete`], on a blocking thread. `None` for a session without a file.

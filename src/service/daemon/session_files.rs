@@ -94,7 +94,9 @@ impl SessionFiles {
         let (log, at) = (Arc::clone(log), at.clone());
         let prepared = blocking(move || log.prepare(&at)).await;
         match prepared {
-            Err(error) if error.kind == Kind::SessionDeleted => Err(error),
+            Err(error) if matches!(error.kind, Kind::SessionDeleted | Kind::SessionErased) => {
+                Err(error)
+            }
             Err(error) => {
                 tracing::warn!(%error, "a session is opened without the team's stream");
                 Ok(())

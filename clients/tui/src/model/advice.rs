@@ -64,6 +64,7 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
             "The file has another version. Update treelined, or run `treelined migrate FILE`."
         }
         "headerMissing" => "The file is not a session. `treelined doctor FILE` says what is in it.",
+        "sessionErased" => "The session was erased for the team. Start another one.",
         "cursorExpired" => "The answer is not kept any more. Ask again.",
         "importBusy" => "Another import is running. Try again when it has ended.",
         "importFailed" => {
@@ -92,6 +93,7 @@ fn of_logs(kind: &str) -> Option<&'static str> {
         "logDenied" => {
             "The servers of the team refuse the credentials or a permission. Correct [team]."
         }
+        "erasureUnsupported" => "Only a team on PostgreSQL can erase. Delete the session instead.",
         "payloadTooLarge" => {
             "The team's stream takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it."
         }

@@ -74,6 +74,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   sessionReplaced: again('The file was replaced; read it again.'),
   sessionExists: { text: 'Open that session, or choose another name.', remedy: SESSIONS },
   importBusy: { text: 'Wait until the other import ends.' },
+  sessionErased: { text: 'It was erased for the team; start another session.' },
   cursorExpired: { text: 'Ask again.' },
   fileExists: { text: 'Choose another path, or let the file be replaced.' },
   importFailed: { text: 'Correct the cause, and import again.' },
@@ -118,6 +119,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   },
   logMisconfigured: { text: '`treelined doctor --cluster` says what is wrong with the stream.' },
   logDenied: { text: 'Correct the credentials or certificates of the team.' },
+  erasureUnsupported: { text: 'Only a team on PostgreSQL can erase; delete the session instead.' },
   payloadTooLarge: {
     text: 'The stream of the team takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it.',
   },

@@ -140,6 +140,21 @@ pub(in crate::rpc) fn delete_session(
     }))
 }
 
+pub(in crate::rpc) fn erase_session(
+    arrival: &Arrival<'_>,
+    params: wire::EraseSessionParams,
+) -> Result<Remainder<wire::EraseSessionResult>> {
+    let (id, daemon) = (params.session_id, Arc::clone(&arrival.call().daemon));
+    let place = arrival.place_to_change(Some(&id));
+    Ok(Remainder::of(async move {
+        closing::erase(&daemon, place.await?).await?;
+        Ok(wire::EraseSessionResult {
+            session_id: id,
+            remains: daemon.files.remains(),
+        })
+    }))
+}
+
 pub(in crate::rpc) fn restore_session(
     arrival: &Arrival<'_>,
     params: wire::RestoreSessionParams,
