@@ -188,7 +188,7 @@ commands! {
             "Remove deleted sessions from the disk, for good"
             "It removes the sessions that you name, all of them, or those that were deleted longer ago than a given time. It asks first; without a terminal it needs --yes.";
         "erase" Erase(erase::EraseArgs)
-            "Remove sessions from a team's database, for good"
+            "Remove sessions from the database of a team, for good"
             "The author of a session and administrators of the database may do this. It asks first; without a terminal it needs --yes.";
         "mv" Mv(moved::MvArgs)
             "Give the sessions of a moved project its new path"
