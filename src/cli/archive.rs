@@ -31,7 +31,7 @@ Examples:
   treelined unarchive q2           brings it back
   treelined branches --archived    shows archived branches too
 
-If the session is on the branch, it moves to the fork above the branch first; clients and hooks are asked."
+If the session is on the branch, it first moves to the fork above the branch. Clients and hooks are asked before."
 )]
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]

@@ -13,8 +13,8 @@ Without a command it is a daemon: it reads JSON-RPC 2.0 from stdin, one message 
 Content-Length headers, as language servers do), and answers on stdout until stdin ends.";
 
 const WORDS: &str = "\
-SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters or more); left out, it is \
-the session of this directory with the last activity.
+SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters or more). \
+Without SESSION, a command takes the session of this directory with the last activity.
 ENTRY is an id, else a label, else the beginning of an id (4 characters or more).
 `treelined COMMAND --help` has the options of a command, with examples.
 
@@ -25,8 +25,8 @@ const ENVIRONMENT: &str = "
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_SOCKET       the socket of the shared daemon
-  TREELINED_IDLE_EXIT    as --idle-exit of serve
-  TREELINED_LOG_SERVERS  as --log; its password is not in the list of processes
+  TREELINED_IDLE_EXIT    like --idle-exit of serve
+  TREELINED_LOG_SERVERS  like --log; the list of processes does not show its password
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows long output at a terminal [default: less]; cat for none";

@@ -25,10 +25,10 @@ const MOST_ID: usize = 16;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined branches           those of the newest session of this directory
+  treelined branches           the branches of the newest session of this directory
   treelined go \"not the cache\"  goes to the end of a branch, by its label or id
 
-A branch is called by its name, else by the label of its end, else by what was said first on it. • marks the one that the session is at.")]
+A row shows the name of the branch, else the label of its last entry, else its first message. • marks the branch of the leaf.")]
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     session: SessionChoice,

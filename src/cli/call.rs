@@ -23,12 +23,12 @@ Examples:
   treelined call append_message --open \"A tour\" '{\"message\":{\"role\":\"user\",\"content\":\"On.\"}}'
 
 An error is printed to stderr: as a JSON object, at a terminal as text. The exit code is then 1.
-If somebody cancels the operation, stderr says who and why, and the exit code is 0.")]
+If a client or a hook cancels the operation, stderr says which one and why, and the exit code is 0.")]
 pub(crate) struct CallArgs {
     /// The method, for instance list_sessions; `treelined call rpc.discover` lists all methods
     #[arg(add = ArgValueCompleter::new(super::candidates::methods))]
     method: String,
-    /// Its params as a JSON object; `-` reads them from stdin
+    /// The params of the method as a JSON object; `-` reads them from stdin
     #[arg(value_name = "JSON", default_value = "{}", value_parser = json)]
     params: String,
     /// Open this session first, and call the method on it: a file, an id, a name, or the beginning of an id

@@ -32,7 +32,7 @@ pub(crate) struct Connect {
     /// Start a daemon with these options if none runs
     #[arg(long)]
     start: bool,
-    /// The time without a connection after which a daemon started here ends, such as 10m [default: never]
+    /// End the started daemon after this time without a connection, such as 10m [default: never]
     #[arg(long, value_name = "TIME")]
     idle_exit: Option<IdleTime>,
     #[command(flatten)]

@@ -31,16 +31,16 @@ const TEXT: &str = "text";
 Examples:
   treelined continue --in claude-code                 the newest session of this directory, in Claude Code
   treelined continue \"A tour\" q2 --in codex           from the entry q2, in Codex
-  treelined continue \"A tour\" q2 --in codex --learned   the same; the agent hears what was learned on the other branch
-  treelined continue \"A tour\" --in opencode --print   what would be done and lost; nothing is written
+  treelined continue \"A tour\" q2 --in codex --learned   the same, with a summary of the other branch
+  treelined continue \"A tour\" --in opencode --print   shows what would be done and lost, and writes nothing
   treelined continue \"A tour\" --in text | claude -p   as a text, for any agent")]
 pub(crate) struct ContinueArgs {
     #[command(flatten)]
     branch: BranchChoice,
-    /// The agent that goes on; `text` prints the conversation for any other one
+    /// The agent that continues; `text` prints the conversation for any other agent
     #[arg(long = "in", value_parser = tool_names::agent_or(TEXT), value_name = "AGENT")]
     tool: String,
-    /// The working directory of the new session; that of the old one if not given
+    /// The working directory of the new session [default: the directory of the old session]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Begin with a summary of the branch that is left
@@ -49,13 +49,13 @@ pub(crate) struct ContinueArgs {
     /// Replace turns that do not fit the limit by a summary
     #[arg(long)]
     compact: bool,
-    /// Only the last N turns
+    /// Give the agent only the last N turns
     #[arg(long, value_name = "N")]
     last: Option<u32>,
-    /// The most tokens, estimated; 0 takes any number (default: 150000)
+    /// The most tokens, estimated; 0 for no limit [default: 150000]
     #[arg(long, value_name = "TOKENS")]
     limit: Option<u64>,
-    /// The treatment of thoughts
+    /// Whether the agent gets the thinking of the model
     #[arg(long, value_enum, default_value_t = Thinking::Drop)]
     thinking: Thinking,
     /// Write nothing; show the files, the steps and what is lost
@@ -64,16 +64,16 @@ pub(crate) struct ContinueArgs {
     /// Make the new session, and print the commands that go on with it
     #[arg(long, conflicts_with = "print")]
     no_run: bool,
-    /// Print the result as JSON; runs nothing
+    /// Print the result as JSON, and do not start the agent
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Thinking {
-    /// Leave them out
+    /// It does not
     Drop,
-    /// Put the words into the text
+    /// It gets the thinking as text
     Text,
 }
 

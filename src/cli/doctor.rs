@@ -48,16 +48,16 @@ pub(crate) struct Doctor {
     /// Print a line of JSON for each file, and one for a wrong configuration
     #[arg(long, conflicts_with_all = ["repair", "origin"])]
     json: bool,
-    /// Take damaged lines out of the files; their bytes are kept in a folder beside each
+    /// Move damaged lines out of the files, into a folder beside each file
     #[arg(long)]
     repair: bool,
     /// Say what --repair would do, and write nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
-    /// Check the kept bytes of imported sessions' sources too
+    /// Check the kept sources of imported sessions too
     #[arg(long)]
     origin: bool,
-    /// Check the servers of [team] in place of files
+    /// Check the servers of [team], not files
     #[cfg(feature = "team")]
     #[arg(long, conflicts_with_all = ["sessions", "latest", "json", "repair", "origin"])]
     cluster: bool,

@@ -37,9 +37,9 @@ use treelined_fleet::transfer::{self, Transfer};
 Examples:
   treelined push --all                            all sessions of this machine, with [team]
   treelined push SESSION --log nats://10.0.0.1    one session
-  treelined push SESSION --branch                 also where others went on
+  treelined push SESSION --branch                 also if another machine has continued the session
 
-What the servers have lost, a push gives back to them.
+A push also sends again what the servers have lost.
 
 A push that is cut off is continued by the next one.")]
 pub(crate) struct PushArgs {
@@ -50,7 +50,7 @@ pub(crate) struct PushArgs {
     /// All sessions of the session directory
     #[arg(long, conflicts_with = "sessions")]
     all: bool,
-    /// Where file and stream both went on, publish what only the file has, as a branch
+    /// If the file and the servers both have new lines, send the lines of the file as a branch
     #[arg(long)]
     branch: bool,
     /// Print a line of JSON for each session
@@ -61,26 +61,26 @@ pub(crate) struct PushArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined pull --list            the sessions of the stream
-  treelined pull ID                one of them, as a file of this machine
+  treelined pull --list            lists the sessions of the team
+  treelined pull ID                writes one of them into a file of this machine
   treelined pull \"A tour\"          the same, by its name
-  treelined pull ID --follow       the same, and what is written to it from now on
+  treelined pull ID --follow       the same, and continues with each new line
 
 A pull that is cut off is continued by the next one.")]
 pub(crate) struct PullArgs {
-    /// Sessions of the stream: ids, names, or beginnings of ids (4 characters or more)
+    /// Sessions of the team: ids, names, or beginnings of ids (4 characters or more)
     #[arg(required_unless_present_any = ["all", "list"], value_name = "SESSION")]
     sessions: Vec<String>,
-    /// All sessions of the stream
+    /// All sessions of the team
     #[arg(long, conflicts_with = "sessions")]
     all: bool,
-    /// Print the stream's sessions, with the machines that have them open, and copy nothing
+    /// List the sessions of the team and the machines that have them open, and copy nothing
     #[arg(long, conflicts_with_all = ["sessions", "all", "follow"])]
     list: bool,
-    /// With --list: print the deleted sessions in place of the others; `treelined restore ID` brings one back
+    /// With --list: list only the deleted sessions; `treelined restore ID` brings one back
     #[arg(long, requires = "list")]
     deleted: bool,
-    /// Go on until an interrupt, and write what arrives to the file
+    /// Run until interrupted, and write each new line into the file
     #[arg(long, conflicts_with = "all")]
     follow: bool,
     /// Print a line of JSON for each session

@@ -22,24 +22,24 @@ use treelined_wire::{ImportedFile, ImportedSession};
 #[command(after_help = "\
 Examples:
   treelined import                          everything new, from all tools
-  treelined import --dry-run                what there is to import
-  treelined import --from codex --cwd .     Codex's conversations of this directory
+  treelined import --dry-run                shows what would be imported
+  treelined import --from codex --cwd .     the conversations of Codex in this directory
   treelined import ~/Downloads/export.zip   an export of ChatGPT or Claude.ai, as downloaded
   treelined import --watch                  again whenever a tool has written something
   treelined import --redact                 from now on without secrets, in all imports
   treelined import --final                  with answers that are held back because they may still grow
-  treelined import --hook claude-code       what a hook of Claude Code names on stdin (`treelined setup` writes the hook)")]
+  treelined import --hook claude-code       the conversation that a hook names on stdin (`treelined setup` writes the hook)")]
 pub(crate) struct ImportArgs {
-    /// Files and folders; the places where the tools keep their sessions if not given
+    /// Files and folders [default: the folders where the tools keep their sessions]
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
-    /// The tool
+    /// The tool that has written the conversations
     #[arg(long, value_parser = tool_names::tool_or_auto(), default_value = "auto")]
     pub(super) from: String,
     /// Only conversations of this working directory
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<PathBuf>,
-    /// Only conversations with activity since then (YYYY-MM-DD or RFC 3339)
+    /// Only conversations with activity since this date (YYYY-MM-DD or RFC 3339)
     #[arg(long, value_name = "DATE")]
     pub(super) since: Option<String>,
     /// Write nothing; show what would be imported
@@ -48,20 +48,20 @@ pub(crate) struct ImportArgs {
     /// Import forks as separate sessions, not as branches
     #[arg(long)]
     pub(super) split: bool,
-    /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
+    /// Also import the end of conversations that may still grow: without end mark, and changed in the last 10 minutes
     #[arg(long)]
     pub(super) r#final: bool,
     /// Also import conversations that exceed the limits, for instance a small file that becomes very large
     #[arg(long)]
     pub(super) large: bool,
-    /// From now on, replace secrets in what imports write, and keep no bytes of the sources; earlier imports do not change
+    /// From now on, replace secrets in what imports write, and keep no sources; earlier imports do not change
     #[arg(long, conflicts_with_all = ["hook", "forget"])]
     pub(super) redact: bool,
     /// From now on, replace no secrets
     #[arg(long, conflicts_with_all = ["redact", "hook", "forget"])]
     pub(super) no_redact: bool,
-    /// Write a session anew, and move its old file to the trash, or import a deleted one again: by its id, or by that of its
-    /// tool; exit code 3 if no import has made the session
+    /// Import this session again, also if it was deleted, and move its old file to the trash. SESSION-ID is its id, or
+    /// its id in the tool; exit code 3 if it does not come from an import
     #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) again: Option<String>,
     /// Print the result as JSON
@@ -70,15 +70,15 @@ pub(crate) struct ImportArgs {
     /// Import again whenever a tool has written something, until interrupted
     #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
     pub(super) watch: bool,
-    /// Import the conversation that a hook of this tool names, in JSON on stdin or in place of PATH, in the background; the
-    /// exit code is always 0, and failures are in .imports/hooks.log of the session directory
+    /// Import in the background the conversation that a hook of this tool names, in JSON on stdin or as PATH. The exit
+    /// code is always 0, and failures are in .imports/hooks.log of the session directory
     #[arg(long, value_name = "TOOL", value_parser = tool_names::agent(), conflicts_with_all = ["watch", "again", "forget"])]
     pub(super) hook: Option<Tool>,
     /// Import what hooks have asked for
     #[arg(long, hide = true)]
     pub(super) requested: bool,
-    /// Delete the kept bytes of an imported session's sources, and import nothing: by its id, or by that of its tool; exit
-    /// code 3 if no import has made the session
+    /// Delete the kept sources of this imported session, and import nothing. SESSION-ID is its id, or its id in the
+    /// tool; exit code 3 if it does not come from an import
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
           add = ArgValueCompleter::new(candidates::all_ids))]
     pub(super) forget: Option<String>,

@@ -60,7 +60,7 @@ pub(crate) struct CarryOver {
     /// Bytes from the start of the old file whose lines are in the new one
     #[arg(long)]
     carried_to: u64,
-    /// For how long lines may still arrive
+    /// The milliseconds in which lines may still arrive
     #[arg(long)]
     remaining_ms: u64,
     /// The new file

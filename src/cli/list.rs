@@ -41,9 +41,9 @@ const MOST_DIRECTORY: usize = 32;
 #[command(after_help = "\
 Examples:
   treelined list                  the sessions of this directory
-  treelined list --all build      those of all directories that say \"build\" in name or first message
-  treelined list --all --from codex   those that were imported from Codex
-  treelined list --all --tag build    those with the tag #build
+  treelined list --all build      the sessions of all directories with \"build\" in the name or first message
+  treelined list --all --from codex   the sessions that were imported from Codex
+  treelined list --all --tag build    the sessions with the tag #build
   treelined list --json | jq -r '.sessions[].path'")]
 pub(crate) struct ListArgs {
     /// Words that the name, the first message, the directory or the id must have; ids of other tools count too
@@ -63,7 +63,7 @@ pub(crate) struct ListArgs {
     /// List archived sessions too
     #[arg(long)]
     archived: bool,
-    /// The sessions of all directories, in place of this one
+    /// List the sessions of all directories, not only of this one
     #[arg(long)]
     all: bool,
     /// Show at most this many sessions

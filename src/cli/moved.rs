@@ -23,7 +23,7 @@ Examples:
   mv shop work/shop && treelined mv shop work/shop
   treelined mv shop work/shop --dry-run   which sessions it would move
 
-It writes the new path into the first line of each session of the directory and of those below it, and moves their files \
+It writes the new path into the first line of each session of the directory and of the directories below it, and moves their files \
 into the folder of the new path, where pi looks too. First end the programs that have such a session open: a daemon that \
 has it open reports it as deleted until a client opens it again. Files of other agents do not change. A conversation that \
 such an agent continues in the old directory is imported with the old directory.")]

@@ -19,10 +19,10 @@ pub(crate) struct Options {
     /// Write long output to the terminal at once, without a pager
     #[arg(long, global = true)]
     pub no_pager: bool,
-    /// The configuration file, in place of treelined/config.toml in the platform's folder for configuration files
+    /// The configuration file [default: treelined/config.toml in the configuration folder of the platform]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where sessions are kept; the platform's data directory if not given
+    /// The folder of the sessions [default: treelined/sessions in the data folder of the platform]
     #[arg(long, global = true, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
     /// The summarizer for summaries that no client writes [default: outline]
@@ -31,16 +31,16 @@ pub(crate) struct Options {
     /// The failures that an answered append survives [default: interval]
     #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub durability: Option<DurabilityName>,
-    /// Longest message that is read, in bytes [default: 67108864]
+    /// The longest message that is read, in bytes [default: 67108864]
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_frame_bytes: Option<u64>,
-    /// Most bytes of unread output; reading pauses above it [default: 16777216]
+    /// The most bytes of unread output; above it, reading pauses [default: 16777216]
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
-    /// The log of all sessions: addresses of NATS servers, joined by commas, or one of PostgreSQL, or files for none
-    /// [default: that of [team]]
+    /// The servers of the team: addresses of NATS with commas between them, or one address of PostgreSQL, or files for
+    /// no servers [default: the servers of [team]]
     #[cfg(feature = "team")]
     #[arg(long, global = true, value_name = "URLS", hide_short_help = true)]
     pub log: Option<String>,

@@ -54,7 +54,7 @@ pub(crate) struct SearchArgs {
     /// The fields to search [default: all]
     #[arg(long = "in", value_name = "FIELD", value_enum, value_delimiter = ',')]
     fields: Vec<Field>,
-    /// Search only sessions of this directory and of those below it
+    /// Search only sessions of this directory and of the directories below it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Search the sessions of all directories (the default)
@@ -89,7 +89,7 @@ pub(crate) struct AskArgs {
     /// The fields to search [default: all]
     #[arg(long = "in", value_name = "FIELD", value_enum, value_delimiter = ',')]
     fields: Vec<Field>,
-    /// Ask only sessions of this directory and of those below it
+    /// Ask only sessions of this directory and of the directories below it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Ask the sessions of all directories (the default)

@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS", add = ArgValueCompleter::new(super::candidates::addresses))]
     listen: Vec<ListenAddress>,
-    /// Allow ws:ADDRESS:PORT that other machines can reach: what they send can be read on the way
+    /// Allow ws:ADDRESS:PORT that other machines can reach; others can read what they send
     #[arg(long)]
     insecure_listen: bool,
     /// End after this time without a connection, such as 90s, 10m or 1h; not with stdio alone [default: never]

@@ -26,7 +26,7 @@ const IDLE_EXIT: &str = "idle-exit";
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SocketOption {
-    /// The socket of the shared daemon, in place of the one that belongs to the session directory
+    /// The socket of the shared daemon [default: the socket of the session directory]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 }

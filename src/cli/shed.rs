@@ -20,12 +20,12 @@ use treelined_core::terminal;
 #[command(after_help = "\
 Examples:
   treelined branches --archived    shows the archived branches
-  treelined shed                   moves them out of the session's file, in the newest session of this directory
+  treelined shed                   moves them out of the session file of the newest session of this directory
   treelined shed --branch q2       moves only the branch of the entry q2
   treelined unshed                 moves all of them back
 
-The lines go into a file with the ending .cold beside the session's file, and the session opens faster. A branch stays if \
-an entry outside names an entry of it, or if it has a label, a note or a name of the session.")]
+The lines go into a file with the ending .cold beside the session file, and the session opens faster. A branch stays \
+if an entry outside it refers to one of its entries, or if it has a label, a note or a name of the session.")]
 pub(crate) struct ShedArgs {
     #[command(flatten)]
     session: SessionChoice,

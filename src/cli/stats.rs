@@ -25,7 +25,7 @@ const NAMES: usize = 12;
 #[command(after_help = "\
 Examples:
   treelined stats                     all branches of the newest session of this directory
-  treelined stats \"A tour\" --branch   the path to where the session is
+  treelined stats \"A tour\" --branch   the path to the leaf
   treelined stats --branch q2         the path to the entry q2")]
 pub(crate) struct StatsArgs {
     #[command(flatten)]

@@ -146,7 +146,7 @@ commands! {
             "The question and its answer are in a separate branch. The conversation continues without them.";
         "keep" Keep(aside::KeepArgs)
             "Copy a side question and its answer into the conversation"
-            "Exit code 3 if the entry is in no branch that grew in the background.";
+            "Exit code 3 if the entry is not in the branch of a side question.";
         "name" Name(name::NameArgs)
             "Name a session, or remove its name"
             "";
@@ -163,7 +163,7 @@ commands! {
     "Import and export" {
         "setup" Setup(package::PackageArgs)
             "Make the agents of this machine record what they do"
-            "It shows what it would write, and asks first; --remove undoes it. It starts treelined-setup, which is installed beside this program.";
+            "It shows what it would write, and asks first; --remove undoes the change. It starts treelined-setup, which is installed beside this program.";
         "import" Import(import_request::ImportArgs)
             "Import from agents, and exports of ChatGPT and Claude.ai"
             "The agents are Claude Code, Codex, opencode, Gemini CLI, goose, pi, Qwen Code, Cline, Roo Code, Kilo Code, Copilot CLI and VS Code Copilot Chat; their files stay as they are. An export of ChatGPT or Claude.ai is read as it was downloaded, also in its .zip. With --again, an imported session is written anew, and its old file moves to the trash. Exit code 1 if a source could not be read or is unknown, 3 if the session of --forget or --again does not come from an import.";

@@ -34,13 +34,13 @@ Examples:
   treelined usage --by tool --json
 
 `~` before a cost says that it is estimated. `+ ?` after a cost says that an unknown cost must be added. Days are in UTC.
-[prices.\"provider/model\"] of the configuration has prices of your own: input, output, cache_read and cache_write, in \
-dollars for a million tokens. What one branch has cost is in treelined stats --branch.")]
+[prices.\"provider/model\"] of the configuration has your own prices: input, output, cache_read and cache_write, in \
+dollars for a million tokens. treelined stats --branch shows the cost of one branch.")]
 pub(crate) struct UsageArgs {
-    /// The rows
+    /// The meaning of a row
     #[arg(long, value_enum, default_value_t = Groups::Day)]
     by: Groups,
-    /// Only sessions of this directory and of those below it
+    /// Only sessions of this directory and of the directories below it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Only answers since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
@@ -55,7 +55,7 @@ pub(crate) struct UsageArgs {
 enum Groups {
     Day,
     Model,
-    /// The tools of which answers were imported
+    /// The tool of which the answers were imported
     Tool,
     Session,
     Directory,

@@ -45,7 +45,7 @@ pub(crate) struct TreeArgs {
     /// Show the entries of all branches; without it, a branch that was left is one line
     #[arg(long, conflicts_with = "expand")]
     all: bool,
-    /// Show the entries of the branches that hold this entry, by its id, label or beginning of the id
+    /// Show the entries of the branches that have this entry, by its id, label or beginning of the id
     #[arg(long, value_name = "ENTRY", add = ArgValueCompleter::new(super::entry_candidates::entries))]
     expand: Vec<String>,
     /// Show archived branches too
@@ -64,7 +64,7 @@ pub(crate) struct TreeArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FilterName {
-    /// All but labels, settings and tool calls
+    /// All entries without labels, settings and tool calls
     Default,
     /// Like default, without tool results
     NoTools,

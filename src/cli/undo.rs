@@ -22,7 +22,7 @@ Examples:
   treelined undo \"A tour\"    in a session by its name
   treelined redo             makes the move again
 
-Moves of go, undo and redo, and those of other clients, are kept in the file. What was said stays in the tree.")]
+The file keeps the moves of go, undo and redo, and the moves of other clients. No move removes an entry.")]
 pub(crate) struct UndoArgs {
     #[command(flatten)]
     session: SessionChoice,

@@ -38,13 +38,13 @@ Examples:
 Exit codes: 0 a shared daemon serves the page, or this program was told to end (SIGTERM),
 130 Ctrl+C has ended it.")]
 pub(crate) struct Web {
-    /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
+    /// The session to show: its file, its id, its name, or the beginning of its id [default: the list of sessions]
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
     /// Show the session of this directory with the last activity
     #[arg(long, conflicts_with = "session")]
     latest: bool,
-    /// Print the URL with the secret token in place of opening a browser
+    /// Print the URL with the secret token, and open no browser
     #[arg(long)]
     no_open: bool,
     #[command(flatten)]

@@ -31,20 +31,20 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Stands between an ACP editor and an ACP agent, and records their conversation as a tree.
 ///
-/// In the editor's settings, put `treelined acp --` before the agent's command. Messages pass untouched; a copy becomes
-/// a session. With `--live` the editor also gets commands for the tree.
+/// In the settings of the editor, put `treelined acp --` before the command of the agent. Messages pass unchanged; a
+/// copy becomes a session. With `--live` the editor also gets commands for the tree.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
     #[command(flatten)]
     daemon: DaemonArgs,
-    /// Where journals and positions are kept [default: treelined/acp in the platform's folder for states]
+    /// The folder of journals and positions [default: treelined/acp in the state folder of the platform]
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// Complete the records of recorders that were killed, and end; each start does it too
+    /// Complete the sessions of earlier runs that were killed, and end; each start does it too
     #[arg(long, conflicts_with = "agent")]
     recover: bool,
-    /// Answer commands such as /tree in the editor's prompts
+    /// Answer commands such as /tree in prompts of the editor
     #[arg(long, conflicts_with = "recover")]
     live: bool,
     /// The agent and its arguments

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use treelined_client::{Client, DaemonArgs, OnFailure};
 
-/// Saves the files of a folder at each turn of an agent, and brings them back.
+/// Saves the files of a folder at each turn of an agent, and restores them.
 ///
 /// It is off until `on` is run in a folder. Files are saved beside your repository, which is only read. Files that a rule
 /// leaves out, and new files over 2 MiB, are neither saved nor removed.
@@ -16,10 +16,10 @@ use treelined_client::{Client, DaemonArgs, OnFailure};
 pub struct Args {
     #[command(flatten)]
     pub daemon: DaemonArgs,
-    /// Where files are saved [default: treelined/files in the platform's folder for states]
+    /// Where files are saved [default: treelined/files in the state folder of the platform]
     #[arg(long, env = "TREELINED_FILES", value_name = "FOLDER")]
     pub state: Option<PathBuf>,
-    /// The free space that must be left on the disk, in MiB
+    /// The space that stays free on the disk, in MiB
     #[arg(
         long,
         env = "TREELINED_FILES_FREE",
@@ -43,7 +43,7 @@ impl Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Begin to save the files of a folder: the working tree of git that holds it, else the folder
+    /// Begin to save the files of a folder; in a repository of git, of its whole working tree
     On {
         /// The folder
         #[arg(default_value = ".")]
@@ -54,16 +54,16 @@ pub enum Command {
         /// The folder
         #[arg(default_value = ".")]
         folder: PathBuf,
-        /// Delete what is saved
+        /// Delete the saved files
         #[arg(long)]
         delete: bool,
     },
-    /// Save the files at the turns of all sessions, until it is ended
+    /// Save the files at the turns of all sessions, until interrupted
     Watch {
         /// Speak with the daemon on stdin and stdout, as its extension
         #[arg(long)]
         extension: bool,
-        /// Ask at a navigation whether the files go too; the extension needs sessions = "all"
+        /// Ask at a navigation whether to restore the files too; the extension needs sessions = "all"
         #[arg(long, requires = "extension")]
         offer: bool,
     },
@@ -99,7 +99,7 @@ pub enum Command {
         #[arg(long)]
         yes: bool,
     },
-    /// Take the last restore of a folder back
+    /// Undo the last restore of a folder
     Undo {
         /// The folder
         #[arg(default_value = ".")]
@@ -107,7 +107,7 @@ pub enum Command {
         /// Also files that have changed since the restore
         #[arg(long)]
         all: bool,
-        /// Take the last undo back
+        /// Undo the last undo
         #[arg(long)]
         redo: bool,
         /// Do not ask
@@ -118,7 +118,7 @@ pub enum Command {
     Du,
     /// Drop the oldest saved files of each folder until the rest takes at most this many bytes
     Prune {
-        /// The bytes
+        /// The most bytes
         #[arg(long, value_name = "BYTES", default_value_t = space::BUDGET)]
         budget: u64,
     },
@@ -126,7 +126,7 @@ pub enum Command {
 
 #[derive(clap::Args)]
 pub struct SessionArgs {
-    /// The session by its id, the beginning of it, or its file [default: the newest of the working directory]
+    /// The session by its id, the beginning of its id, or its file [default: the newest of the working directory]
     #[arg(long, value_name = "SESSION")]
     pub session: Option<String>,
 }

@@ -28,7 +28,7 @@ use treelined_redact::{KnownValues, Redactor, secret_variables};
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
 ///
-/// The agent finds what was tried before, in branches that were left too, and why they were left. It can read
+/// The agent finds what was tried before, also in branches that were left, and why they were left. It can read
 /// the sessions of the working directory; with --allow-notes it can leave labels, notes and names. It can never
 /// move, compact or delete.
 #[derive(Parser)]
@@ -40,16 +40,16 @@ struct Args {
     /// Let the agent label entries, leave notes and name sessions
     #[arg(long)]
     allow_notes: bool,
-    /// Show secrets in old text, such as tokens and private keys, instead of replacing them
+    /// Show secrets in old text, such as tokens and private keys, and do not replace them
     #[arg(long)]
     show_secrets: bool,
     /// The session that the agent is in, by its id [default: the newest of the working directory]
     #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
     session: Option<String>,
-    /// Answer the hook of an agent on stdin with what this directory's sessions say, and end
+    /// Answer the hook of an agent on stdin with what the sessions of this directory say, and end
     #[arg(long, conflicts_with_all = ["all", "allow_notes", "show_secrets"])]
     recall: bool,
-    /// With --recall: the seconds after which it ends, with an answer or without. An agent waits for it
+    /// With --recall: end after this many seconds, also without an answer. The agent waits for it
     #[arg(long, value_name = "SECONDS", default_value_t = 4, requires = "recall", value_parser = clap::value_parser!(u64).range(1..=3600))]
     within: u64,
     #[command(flatten)]

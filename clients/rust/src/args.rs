@@ -14,7 +14,7 @@ pub struct DaemonArgs {
     /// Use the shared daemon, and start one if none runs
     #[arg(long)]
     pub shared: bool,
-    /// The daemon's program
+    /// The program of the daemon
     #[arg(
         long,
         env = "TREELINED_BIN",

@@ -34,7 +34,7 @@ const USAGE: u8 = 2;
 ///
 /// It shows what it would write, asks, and writes: a hook at the end of each turn where the agent has one, else a user unit
 /// for `treelined import --watch`; and the MCP server, with which the agent finds earlier conversations. Then it imports what
-/// is there. Comments, order and everything else in the files stay; --remove takes out what was added.
+/// is there. Comments, order and everything else in the files stay; --remove removes what was added.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -44,11 +44,11 @@ struct Args {
     /// Write without asking
     #[arg(long, conflicts_with = "print")]
     yes: bool,
-    /// Take out what was added
+    /// Remove what was added
     #[arg(long)]
     remove: bool,
-    /// Also add hooks that recall earlier conversations of the directory, as one begins and after a command that failed:
-    /// Claude Code and Codex
+    /// Also add hooks that recall earlier conversations of the directory when a session begins and after a command that
+    /// failed: Claude Code and Codex
     #[arg(long, conflicts_with = "remove")]
     recall: bool,
     /// Show what would be written, and write nothing
@@ -57,7 +57,7 @@ struct Args {
     /// Do not import what is there
     #[arg(long)]
     no_import: bool,
-    /// Print the result as JSON; nobody is asked
+    /// Print the result as JSON, and ask nothing
     #[arg(long)]
     json: bool,
     /// The session directory

@@ -9,7 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   treelined-tui                  the sessions of this directory
   treelined-tui \"A tour\"         a session by its name
-  treelined-tui --latest         the session used last
+  treelined-tui --latest         the session with the last activity
 
 It draws on a terminal. Scripts read a tree with treelined tree --json.
 Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not found.";
@@ -19,10 +19,10 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not f
 #[command(name = "treelined-tui", version, about, after_help = EXAMPLES)]
 pub struct Args {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); a folder shows the
-    /// list of its sessions, and nothing that of this directory
+    /// list of its sessions [default: the list of this directory]
     pub session: Option<String>,
 
-    /// Open the session used last, one of this directory if there is any
+    /// Open the session with the last activity, of this directory if it has a session
     #[arg(long, conflicts_with = "session")]
     pub latest: bool,
 
@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
-    /// Summarizer: outline, llm, command or none; treelined's own configuration if left out
+    /// Summarizer: outline, llm, command or none [default: the configuration of treelined]
     #[arg(long, value_name = "WHO")]
     pub summarizer: Option<String>,
 
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Background of the terminal; the terminal is asked if left out
+    /// Background of the terminal [default: the answer of the terminal]
     #[arg(long, value_enum)]
     pub background: Option<Background>,
 

@@ -51,13 +51,13 @@ const OFFERS: [Offer; 6] = [
     Offer {
         verb: Verb::Label,
         name: "label",
-        description: "Label this place of the conversation; without a text, remove the label",
+        description: "Label this position of the conversation; without a text, remove the label",
         hint: Some("text"),
     },
     Offer {
         verb: Verb::Undo,
         name: "undo",
-        description: "Take the last prompt back; where its files are saved, they can go back too",
+        description: "Undo the last prompt; if its files are saved, they can be restored too",
         hint: Some("“files” or “conversation”"),
     },
 ];
