@@ -1,4 +1,4 @@
-//! The part of the daemon that knows prices and counts usage: that of `treelined-usage`.
+//! The part of the daemon that knows prices and counts usage. It uses the crate `treelined-usage`.
 
 use treelined_core::error::Result;
 use treelined_core::stats::{self, Tokens};

@@ -1,4 +1,4 @@
-//! The part of the daemon that hands conversations over: that of `treelined-handoff`.
+//! The part of the daemon that hands conversations over. It uses the crate `treelined-handoff`.
 
 use treelined_core::error::{Error, Result};
 use treelined_files::os::program::is_on_path;

@@ -1,4 +1,4 @@
-//! The daemon's importer: the import of `treelined-import`.
+//! The importer of the daemon. It uses the crate `treelined-import`.
 
 use crate::secrets;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
 //! stdout, one append-only JSONL file per session.
 //!
-//! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the parts that the daemon gets: the
-//! importer ([`imports`], with [`secrets`]), what hands conversations over ([`handoffs`]), and what counts their usage ([`accounts`]). The rest
-//! is in the crates of this folder; README.md ("The source") lists them in reading order, and follows one request through them.
+//! The program has its arguments and commands in [`cli`], and its settings in [`config`]. It gives the daemon three
+//! parts: the importer ([`imports`], with [`secrets`]), the handoff of conversations ([`handoffs`]), and the counting
+//! of usage ([`accounts`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading
+//! order, and follows one request through them.
 
 #![cfg_attr(
     test,

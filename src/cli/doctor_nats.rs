@@ -147,7 +147,7 @@ fn answering(settings: NatsSettings, probed: &[ProbedServer]) -> anyhow::Result<
     ))
 }
 
-/// The servers that answer and those that do not, such as `n1 answers, nats://10.0.0.2:4222 does not answer`.
+/// Says of each server whether it answers, such as `n1 answers, nats://10.0.0.2:4222 does not answer`.
 fn answers(probed: &[ProbedServer]) -> String {
     let of = |server: &ProbedServer| match (server.answers, &server.name) {
         (true, Some(name)) => format!("{name} answers"),
@@ -157,8 +157,8 @@ fn answers(probed: &[ProbedServer]) -> String {
     probed.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// The names of the stream's servers that do not answer: those that its leader has given up, and those whose address
-/// does not answer. The second kind is known only if the settings have the addresses of all servers.
+/// The names of the servers of the stream that do not answer: the leader has given them up, or their address does not
+/// answer. The second case is known only if the settings have the addresses of all servers.
 fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
     let Some(cluster) = &info.cluster else {
         return Vec::new();

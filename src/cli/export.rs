@@ -80,8 +80,8 @@ struct FormatArgs {
     /// Plain text
     #[arg(long)]
     text: bool,
-    /// One of these, or data: `sft` and `atif` a line for each branch, `dpo` a line for each pair of answers, `verifiers` a
-    /// graph, `trace` a session file of one branch without secrets
+    /// One of the formats above, or data: `sft` and `atif` write a line for each branch, `dpo` a line for each pair of
+    /// answers, `verifiers` a graph, `trace` a session file of one branch without secrets
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<NamedFormat>,
 }

@@ -152,8 +152,8 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
 /// Explains how entries that are held back are imported later.
 pub(super) const HELD: &str = "held entries may still grow; they are imported after this time, when their tool writes more, or with --final";
 
-/// The number of entries of a session that are held back, and the latest time until which they are; `None` if there are
-/// none.
+/// The number of held-back entries of a session, and the time when an import takes the last of them; `None` if there
+/// are none.
 pub(super) fn held(session: &ImportedSession) -> Option<String> {
     let until = session.held_until.as_deref().and_then(timestamp::parse)?;
     let left = until.saturating_sub(SystemSource.now_ms()).max(0);

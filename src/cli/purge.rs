@@ -115,8 +115,8 @@ fn older(rows: &[TrashRow], before: Millis) -> Vec<&TrashRow> {
     rows.iter().filter(is_older).collect()
 }
 
-/// The deleted sessions that these words name, each once. An id stands for all files in the trash that have it, so that
-/// none of them remains.
+/// The deleted sessions that these words name, each once. An id means all files in the trash with this id, so that none
+/// of them remains.
 fn choose<'r>(rows: &'r [TrashRow], words: &[String]) -> anyhow::Result<Vec<&'r TrashRow>> {
     let mut chosen: Vec<&TrashRow> = Vec::new();
     for word in words {

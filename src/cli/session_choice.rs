@@ -262,8 +262,7 @@ pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// The row of the session with this id; else with this name; else with this id from another tool; else whose id begins
-/// with the text.
+/// Finds a session by its id, else by its name, else by its id in another tool, else by the beginning of its id.
 pub(super) fn choose<'r>(
     text: &str,
     rows: &'r [ListedRow],

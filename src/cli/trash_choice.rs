@@ -6,9 +6,8 @@ use super::session_choice::{ChoiceProblem, choose};
 use anyhow::Context;
 use std::path::Path;
 
-/// The row of a deleted session: the session with this file in the trash; else the session with this id; else the
-/// session with this name, or whose id begins with the text. If several sessions fit, the one that was deleted
-/// last is taken.
+/// Finds a deleted session by its file in the trash, else by its id, else by its name or the beginning of its id. If
+/// several sessions fit, the one that was deleted last is taken.
 pub(super) fn find<'r>(rows: &'r [TrashRow], text: &str) -> anyhow::Result<&'r TrashRow> {
     let path = std::path::absolute(text).context("find the file")?;
     // The rows are sorted by time of deletion, the last one first.

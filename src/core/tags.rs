@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub const MOST_TAGS: usize = 64;
 /// The longest tag, in bytes.
 const MOST_TAG_BYTES: usize = 64;
-/// The longest branch, commit or worktree that is read, in bytes.
+/// The most bytes of the name of a branch, a commit or a worktree. Longer ones are ignored.
 pub const MOST_GIT_BYTES: usize = 4096;
 
 /// A tag in its stored form: in lower case, without a leading `#`. `None` if the tag is empty, is longer than 64 bytes,
@@ -36,7 +36,7 @@ impl GitPlace {
         *self == Self::default()
     }
 
-    /// The place in git that the data of a record name. A text with more than [`MOST_GIT_BYTES`] is ignored.
+    /// Reads the place in git from the data of a record. A text with more than [`MOST_GIT_BYTES`] is ignored.
     pub fn of_data(data: &[u8]) -> Self {
         let text = |name: &str| {
             let text = json::get(data, name).and_then(json::string);

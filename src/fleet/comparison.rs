@@ -18,7 +18,7 @@ pub(super) enum Tail {
 pub(super) struct Comparison {
     pub(super) at: Agreement,
     pub(super) relation: Relation,
-    /// Whether the log had lost what the file has from it, and has it again: its places are others now.
+    /// Whether the log had lost lines that the file has from it, and now has them again, at other positions.
     pub(super) is_refilled: bool,
 }
 

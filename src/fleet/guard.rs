@@ -49,8 +49,8 @@ pub struct ForeignMessage {
 }
 
 impl NatsLog {
-    /// The names of the buckets from which a member can remove messages. Buckets that do not exist are left out, and
-    /// also those that this user may not see.
+    /// The names of the buckets from which a member can remove messages. Buckets that do not exist, or that this user
+    /// may not see, are left out.
     pub fn erasable_buckets(settings: &NatsSettings) -> Result<Vec<String>> {
         let (runtime, connection) = connect(settings)?;
         runtime.block_on(async {

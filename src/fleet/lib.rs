@@ -6,16 +6,16 @@
 //! lost, and no line comes twice. Every call of a server has a deadline. Without a feature, this crate has only the
 //! [`settings`]. It promises no interface to other programs.
 //!
-//! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory.
-//! `engine` is what a team needs of its servers, and `engines` opens those of the settings. `postgres` is one engine, and
-//! `acknowledged` the durability of its answers.
-//! `nats_engine` is the other: `stream` is the place of a stream, `publish` an append to it, `messages` a read, `hints` a
-//! read of what arrives, and `objects` keeps lines that are larger than a message. `subject` names a session in a stream,
-//! `connection` reaches the servers with deadlines, and `limits` judges a stream. `replica` is how far a file and a log
-//! are known to be equal; `comparison` finds out anew, `transfer` copies, and `replicated` keeps them equal while the session is open,
-//! with what a `follower` reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted
-//! session, `trash` the life of its file, and `describe` reads what others see of it. `team` is the list of sessions as
-//! all machines see it.
+//! In reading order: `backend` is the trait of a backend, and `files` is the backend of a session directory. `engine`
+//! is the trait of the servers of a team, and `engines` opens the engine that the settings name. `postgres` is one
+//! engine, and `acknowledged` has the durability of its answers. `nats_engine` is the other engine: `stream` has the
+//! positions in a stream, `publish` appends to it, `messages` reads it, `hints` reads new messages, and `objects` keeps
+//! lines that are larger than a message. `subject` names a session in a stream, `connection` reaches the servers with
+//! deadlines, and `limits` judges a stream. `replica` records how far a file and a log are equal, and `comparison`
+//! compares them again. `transfer` copies lines between them. `replicated` keeps them equal while the session is open,
+//! and a `follower` reads new lines for it; `live` does so for the open sessions of a daemon. `closing` ends the log of
+//! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `team` is the list of
+//! sessions that all machines share.
 
 #![cfg_attr(
     test,

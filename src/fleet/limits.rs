@@ -96,7 +96,7 @@ pub struct StreamConfig {
     pub allow_rollup_hdrs: bool,
     mirror: Option<serde_json::Value>,
     sources: Vec<serde_json::Value>,
-    /// Set if the stream stores messages under other subjects than the ones to which they are sent.
+    /// Set if the stream changes the subjects of messages before it stores them.
     subject_transform: Option<serde_json::Value>,
     persist_mode: String,
 }

@@ -77,8 +77,8 @@ impl StreamMessage {
         self.headers.get(header)?.as_str().parse().ok()
     }
 
-    /// The message of the session before this one, by the header with which this message was compared and set; `None`
-    /// without that header.
+    /// The number of the previous message of the session, from the header that made the append conditional; `None`
+    /// without this header.
     pub(super) fn before(&self) -> Option<u64> {
         // With this header the servers compare with the last message of another subject, so the number says nothing
         // about this session.

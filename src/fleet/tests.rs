@@ -314,7 +314,7 @@ fn a_deleted_session_is_neither_pulled_nor_pushed() {
     write(&log, &[header(), line(1), deletion.clone()].concat());
     assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
     assert!(file.list().unwrap().is_empty());
-    // The files of a machine that has not seen the deletion, that has seen it, and that has written after it.
+    // The files of three machines: one has not seen the deletion, one has seen it, and one has written after it.
     for lines in [
         [header(), line(1)].concat(),
         [header(), line(1), deletion.clone()].concat(),

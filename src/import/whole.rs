@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 pub struct WholeSource {
     /// The number of records.
     pub records: u64,
-    /// The number of records that are in entries, only in the origin, or repeated. Zero if the source has no
-    /// conversation.
+    /// The number of records that have an entry, that only the origin keeps, or that repeat another one. Zero if the
+    /// source has no conversation.
     pub accounted: u64,
     /// For each node, its entry as a JSON object without ids.
     pub entries: Vec<Vec<u8>>,

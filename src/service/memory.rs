@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use treelined_core::error::{Error, Kind, Result};
 
-/// Small answers have these bytes beside the limit, so that large ones do not keep them from being sent.
+/// Small answers have these bytes in addition to the limit, so that large answers cannot delay them.
 const SMALL_BYTES: usize = 16 << 20;
 
 /// How much of the memory a reservation may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Notifications that may be lost: half of the limit, so that clients that only listen keep no answer from others.
+    /// Notifications that may be lost: half of the limit, so that clients that only listen cannot delay the answers to
+    /// other clients.
     Notices,
     /// Everything else: the limit.
     Whole,

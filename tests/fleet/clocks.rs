@@ -56,7 +56,7 @@ fn machines_with_wrong_clocks_have_the_same_tree() {
         .map(|it| &it["timestamp"].as_str().unwrap()[..4]);
     let years: std::collections::HashSet<_> = years.collect();
     assert_eq!(years.len(), 2, "entries keep the times that they have");
-    // The clock of the servers decides that the other daemon still runs.
+    // The clock of the servers, not the clock of a machine, decides whether the other daemon still runs.
     let began = std::time::Instant::now();
     loop {
         let listed = late.done("list_sessions", json!({}));

@@ -272,7 +272,8 @@ fn lines_of_many_megabytes_are_rows_and_larger_ones_are_refused() {
     assert_eq!(laptop.kind(&["push", "huge", "--json"]), "payloadTooLarge");
 }
 
-/// A database that lost lines is filled again by a push alone, and takes no line after one that it does not have.
+/// Only a push fills a database that has lost lines. Until then the database refuses a line whose predecessor it does
+/// not have.
 #[test]
 fn a_database_that_lost_lines_is_noticed() {
     let Some(fleet) = database(75) else { return };

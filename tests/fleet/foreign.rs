@@ -150,7 +150,7 @@ fn push_and_pull_skip_messages_of_other_programs() {
     newcomer.done(&["pull", "s", "--json"]);
     assert_eq!(newcomer.text("s"), from.text("s"));
 
-    // Two of the kinds are not in the report, since only their lines are incomplete, and the headers do not show this.
+    // Two of the kinds are not in the report: their lines are incomplete, but their headers are correct.
     let shown = from.run(&["doctor", "--cluster"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     let expected = format!("{} messages of other programs", 6 * (kinds - 2));

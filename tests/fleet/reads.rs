@@ -126,7 +126,7 @@ fn text(lines: Vec<u8>) -> String {
     String::from_utf8(lines).unwrap()
 }
 
-/// A publish that the stream refuses is a hint too.
+/// The stream refuses an append, but the servers send it to the followers as a hint.
 #[test]
 fn a_refused_append_does_not_reach_a_follower() {
     let Some(fleet) = Fleet::get(29) else { return };

@@ -59,7 +59,7 @@ impl Limited {
     }
 }
 
-/// Writes the configuration of both sockets, and of a word to replace.
+/// Writes a configuration with both sockets, and with a word that redaction replaces.
 fn configure(home: &Arc<Home>) -> PathBuf {
     let section = |name: &str| {
         let socket = home.files().join(format!("{name}.sock"));
@@ -446,7 +446,7 @@ fn a_limited_client_is_asked_nothing() {
     client.initialize(json!({"protocolVersion": 1, "capabilities": {
         "answers": {"session_before_tree": {}}, "ui": ["confirm"]}}));
     client.ok("open_session", json!({"sessionId": id}));
-    // Neither of the two waits for an answer.
+    // Neither request waits for an answer of the limited client.
     all.ok("navigate_tree", json!({"sessionId": id, "targetId": "u1"}));
     all.err_kind(
         "ask_user",

@@ -1,7 +1,7 @@
 //! Gates on resident memory (session-file.md §6): peak at most start + trees + kept + working + 30 MiB, and after the
-//! sessions are closed at most start + kept + 30 MiB. "Trees" is what opening the sessions takes. The usual form has
-//! small inputs and a small working part; the long form has 1 GB, a million entries, 1,000 clients and 100,000 sessions. It
-//! measures: with so many clients and sessions the daemon exceeds the gates.
+//! sessions are closed at most start + kept + 30 MiB. "Trees" is the memory that opening the sessions takes. The usual
+//! form has small inputs and a small working part; the long form has 1 GB, a million entries, 1,000 clients and 100,000
+//! sessions. It measures: with so many clients and sessions the daemon exceeds the gates.
 
 use crate::config::file;
 use crate::harness::*;

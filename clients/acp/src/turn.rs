@@ -152,8 +152,8 @@ impl Call {
         self.members.get(name)
     }
 
-    /// The name of the tool, from the first of these that has one: the name that the agent says, the name in the id,
-    /// the first title if it is one word, the kind.
+    /// The name of the tool: the name that the agent sends, else the name in the id, else the first title if it is one
+    /// word, else the kind.
     fn tool(&self) -> &str {
         let text = |name: &str| self.get(name).and_then(Value::as_str);
         let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);

@@ -9,14 +9,14 @@ use std::ops::Range;
 /// The words of names and their meanings, one word on each line.
 const WORDS: &str = include_str!("names.txt");
 
-/// A name must have fewer bytes than this before the part that was found, and fewer from the start of that part to the
-/// end of the name.
+/// The search finds a part of a name. The name must have fewer bytes than this before the part, and fewer from the
+/// start of the part to its end.
 const LONGEST_NAME: usize = 64;
 
 /// The most bytes between a name and its value.
 const LONGEST_GAP: usize = 64;
 
-/// The number of bytes before a name that are read to decide whether a blank after the name is followed by a value.
+/// The number of bytes before a name that are read. They show whether a value can follow after a blank.
 const BEFORE: usize = 128;
 
 /// The meaning of a word in a name.
@@ -184,7 +184,7 @@ fn words(name: &str) -> Vec<&str> {
     out
 }
 
-/// The name that has a part at `at`; `None` if the name is too long.
+/// The name around the part at `at`; `None` if the name is too long.
 fn name_around(text: &[u8], at: usize) -> Option<Range<usize>> {
     let head = text.get(at.saturating_sub(LONGEST_NAME)..at)?;
     let before = head.iter().rev().take_while(|byte| is_of_name(**byte));

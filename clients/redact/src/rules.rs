@@ -10,8 +10,8 @@ pub(super) struct Rule {
     pub literals: &'static [&'static str],
     /// A pattern that begins where the secret begins. The secret is group 1, or the whole match if there is no group.
     ///
-    /// A repetition without an upper limit must not be able to pass a place where the rule may begin again: otherwise
-    /// hostile text would take quadratic time.
+    /// A repetition without an upper limit must not match text in which the rule can begin again. Otherwise hostile
+    /// text would take quadratic time.
     pub pattern: &'static str,
     pub start: Start,
     pub end: End,

@@ -145,7 +145,7 @@ fn ends(byte: u8) -> bool {
 }
 
 impl Value<'_> {
-    /// The bytes of the whole value in the text, with those after the judged ones.
+    /// The range of the whole value in the text, also the bytes after the judged part.
     pub(crate) fn whole(&self, text: &[u8]) -> Range<usize> {
         let rest = text.get(self.span.end..).unwrap_or_default();
         let is_cut = !self.is_quoted && self.span.len() == JUDGED;

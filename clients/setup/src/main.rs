@@ -32,9 +32,10 @@ const USAGE: u8 = 2;
 
 /// Makes the agents of this machine keep their conversations in treelined by themselves.
 ///
-/// It shows what it would write, asks, and writes: a hook at the end of each turn where the agent has one, else a user unit
-/// for `treelined import --watch`; and the MCP server, with which the agent finds earlier conversations. Then it imports what
-/// is there. Comments, order and everything else in the files stay; --remove removes what was added.
+/// It shows what it would write, and asks. Then it writes a hook for the end of each turn; for an agent without hooks,
+/// a user unit for `treelined import --watch`. It also adds the MCP server, with which the agent finds earlier
+/// conversations. Then it imports what is there. Comments, order and everything else in the files stay; --remove
+/// removes what was added.
 #[derive(Parser)]
 #[command(version)]
 struct Args {

@@ -71,8 +71,8 @@ async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>,
     })
 }
 
-/// All sessions that have a file, and sessions that only the team has; if there is more than a page of these, only
-/// those that may fit. The sessions with the latest activity come first.
+/// All sessions that have a file, and sessions that only the team has. If the team has more than a page of them, only
+/// sessions that `named` may mean are included. The sessions with the latest activity come first.
 async fn rows(
     client: &Client,
     named: &str,
@@ -179,7 +179,7 @@ impl<'r> From<&'r TeamSessionRow> for Candidate<'r> {
     }
 }
 
-/// Returns the index of the row with this id; else with this name; else whose id begins with the text.
+/// Returns the index of a session: by its id, else by its name, else by the beginning of its id.
 fn choose(named: &str, rows: &[Candidate<'_>]) -> Result<Option<usize>, ShellError> {
     let is_long = named.chars().count() >= FEWEST;
     let tests: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [

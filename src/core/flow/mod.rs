@@ -35,7 +35,7 @@ pub struct PlannedLines {
     pub ends: Vec<usize>,
     /// Whether an append has steps, and not bookkeeping alone.
     pub has_steps: bool,
-    /// Whether the last line is a record that was added to keep the position where the file opens
+    /// Whether a record was added as the last line, so that the file opens at the same position as before
     /// (session-file.md §4.3).
     pub keeps: bool,
     /// Whether the lines change neither the position where the file opens nor the daemon's leaf.
@@ -111,7 +111,7 @@ impl<'a> IdAllocator<'a> {
     /// A new id that neither the session nor this operation uses.
     pub(crate) fn id(&mut self) -> EntryId {
         loop {
-            // The ids of a cold file are not in the tree. A longer id is not one of them.
+            // The tree does not have the ids of the cold file. A long id differs from all of them.
             let id = match self.has_shed {
                 true => id::long_entry_id_candidate(self.source),
                 false => id::entry_id_candidate(self.source),

@@ -86,8 +86,8 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// A child of the entry `parent`. If the jump of the parent and the jump after it have the same length,
-    /// the child jumps over both; else the child jumps to its parent.
+    /// A child of the entry `parent`. If the jump of the parent and the next jump above it have the same length, the
+    /// child jumps over both. Otherwise it jumps to the parent.
     fn below(&self, parent: usize) -> Option<BatchEntry> {
         let above = self.entries.get(parent)?;
         let first = self.entries.get(above.jump)?;

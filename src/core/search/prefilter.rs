@@ -283,8 +283,8 @@ impl Search {
         }
     }
 
-    /// The next offset from `from` on at which a part of the needle may have another spelling: an escape (except the
-    /// escape of a control character), or a character that folds to a part of the needle.
+    /// The next offset, from `from` on, where the line may have a part of the needle in another spelling: an escape
+    /// (except the escape of a control character), or a character that folds to a part of the needle.
     fn next_hidden(&self, line: &[u8], mut from: usize) -> Option<usize> {
         loop {
             let at = self.hidden.next(line, from)?;

@@ -111,9 +111,8 @@ impl Tree {
         Some(head)
     }
 
-    /// The entry that gives its name to the branch that begins with the step `head`: the nearest named entry at or
-    /// above the step whose name reaches the step. At each fork a name continues with the child step that was written
-    /// first.
+    /// The entry that names the branch that begins with the step `head`: the nearest entry with a name, at or above the
+    /// step, whose name reaches the step. At each fork a name continues with the child step that was written first.
     pub fn named_by(&self, head: Node) -> Option<Node> {
         if !self.has_branch_names() {
             return None;

@@ -447,8 +447,7 @@ fn position(fields: &mut Cursor<'_>, count: u32) -> Option<Position> {
 mod tests {
     use super::*;
 
-    /// Each id is found once, both for small tables, which are filled in file order, and for large ones, which are
-    /// filled in parts.
+    /// Each id is found once. Small tables are filled in file order, and large tables in parts.
     #[test]
     fn every_id_is_in_the_table() {
         for count in [0, 1, 70, NEAR + 12_345] {

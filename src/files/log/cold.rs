@@ -204,8 +204,8 @@ pub(super) enum Piece<'a> {
     Cold(&'a ColdLine),
 }
 
-/// Passes all lines after the header to `take`, those of the cold file among those of the session file. `range` has the
-/// lines of the session file.
+/// Passes all lines after the header to `take`: the lines of the session file in `range`, and the lines of the cold
+/// file at their old positions between them.
 pub(super) fn walk(
     file: &File,
     range: Range<u64>,

@@ -4,10 +4,10 @@
 //! must have the same checksums. If the length of the file is unchanged, its times must be unchanged too. One of them
 //! is the time of last change, which no program can set back. If the file has grown, some lines are compared too: a
 //! file that was edited in place and then appended to still has its old beginning, and may have the old end. This
-//! comparison finds moved lines, but not every edit. If another program edits a file in place without moving a line,
-//! *and* appends to it while no daemon has it open, the cached ids, parents and kinds are used although they are wrong.
-//! Only reading the whole file would exclude that. Bodies are always read from the file, and cached previews have a
-//! checksum for each block.
+//! comparison finds moved lines, but not every edit. While no daemon has the file open, another program may edit it in
+//! place without moving a line, *and* append to it. Then the cached ids, parents and kinds are used although they are
+//! wrong. Only reading the whole file would prevent that. Bodies are always read from the file, and cached previews
+//! have a checksum for each block.
 
 use crate::cache::{get_status, put_status};
 use crate::os::FileAt;

@@ -11,8 +11,8 @@ use treelined_core::entry::Facts;
 use treelined_core::json::{self, Members, quoted, quoted_or_null};
 use treelined_core::tree::{FilePlace, Node};
 
-/// For each compaction of version 1, by the offset of its line in bytes: the node of the first entry that the
-/// compaction keeps; `None` if no entry has the number that it names.
+/// The first entry that each compaction of version 1 keeps. The key is the offset of the line of the compaction in
+/// bytes. The value is `None` if no entry has the number in this line.
 pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
 /// The chain of a version 1 file.

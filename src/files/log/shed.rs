@@ -125,7 +125,7 @@ impl Log {
             out.flush()?;
             session.keep_time(out.get_ref())
         })?;
-        // The lines are in the session file, so those that stay behind in the cold file do no harm.
+        // The session file has the lines, so their copies in the cold file do no harm.
         if let Err(error) = session.clear_cold(stored.as_ref(), is_meant) {
             tracing::warn!(%error, "lines that are back in a session stay in its cold file");
         }

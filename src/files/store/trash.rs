@@ -137,8 +137,8 @@ impl Store {
         }
     }
 
-    /// Restores a deleted session with its related files. Its file is `path` if that is given; else it is the session
-    /// with this id that was deleted last.
+    /// Restores a deleted session with its related files. Restores the file `path` if it is given, else the last
+    /// deleted file with this id.
     pub fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
         let not_found = || {
             Error::new(

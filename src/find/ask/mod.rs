@@ -51,8 +51,8 @@ use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 use vocabulary::KnownWords;
 
-/// If at most this number of bytes has no counts, the search counts all terms in them, and not only the terms of the
-/// question.
+/// If at most this number of bytes has no counts yet, the search counts all terms of these bytes. If there are more, it
+/// counts only the terms of the question.
 const READ_ALL: u64 = 16 << 20;
 
 /// Ranks the entries of all sessions of the store. `index` must be the same for all questions to one store. The age of

@@ -193,8 +193,8 @@ impl Ranking {
         Ok(())
     }
 
-    /// The places of the hits that are in the ranking: few of each session, and beside them its name, which would else
-    /// be in the place of an entry that says more.
+    /// The indices of the hits that are in the ranking: a few entries of each session, and its name. The name does not
+    /// count among these entries, since an entry says more.
     fn kept(&self, found: &FoundHits) -> Vec<usize> {
         let is_of_all_sessions = self.request.filters.session.is_none();
         let mut of_sessions: HashMap<(usize, bool), usize> = HashMap::new();

@@ -9,7 +9,8 @@ use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
 
-/// A file is counted anew when it has grown by this number of bytes, or by an eighth (`PART`) of the counted ones.
+/// A file is counted again when it has grown by this number of bytes, or by an eighth (`PART`) of the bytes that were
+/// counted.
 const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
 
@@ -40,9 +41,9 @@ fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
     is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
 }
 
-/// Keeps the counts in `read`, which a search has made of whole files, and counts the other files that need it. Then
-/// updates the segments, if these are the files of all sessions. If it is cancelled, the counts that are kept so far
-/// remain.
+/// Keeps the counts in `read`, which a search has made of whole files, and counts the other files that have none. Then
+/// updates the segments, if `files` has the files of all sessions. If the update is cancelled, the counts that are
+/// already kept remain.
 pub(super) fn update(
     cache: &Cache,
     segments: &Segments,

@@ -16,8 +16,8 @@ use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
 
 const STATEMENT: &str = "SELECT ending, commits, standbys FROM treelined.append($1, $2, $3::text::uuid, $4::text::uuid, $5)";
-/// The time after an answer that was not `replicated` in which no answer counts as `replicated`, since appends of other
-/// sessions may not be answered yet.
+/// How long no answer counts as `replicated` after an answer that was not `replicated`. Appends of other sessions may
+/// still wait for their answers in this time.
 const LESS: Duration = Duration::from_secs(60);
 
 /// The most appends without a known outcome that are remembered.

@@ -76,7 +76,7 @@ impl ReplicatedFile {
             is_refilled,
         } = comparison::compare(log, &self.session, place, identity, record.as_ref())?;
         if is_refilled {
-            // The places that this process knows are those of the log before.
+            // The positions that this process knows are from the log before the loss.
             lock(&self.state).is_behind = true;
         }
         // Lines that only the file has wait for the session's return.
@@ -202,8 +202,8 @@ impl ReplicatedFile {
         }
     }
 
-    /// Makes the file again, from three parts: the part that is equal, the rest of the log, and the lines that were
-    /// appended meanwhile. The rest of the log ends with the lines that only the file had. Returns whether no lines
+    /// Writes the file again from three parts: the equal part, the rest of the log, and the lines that were appended to
+    /// the file meanwhile. The rest of the log ends with the lines that only the file had. Returns true if no lines
     /// were appended meanwhile.
     fn rebuild_apart(&self, compared: &Compared<'_>, agreed: &Agreement) -> Result<bool> {
         let Compared {

@@ -9,8 +9,8 @@ use super::ReplicatedFile;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 
-/// Like [`transfer::push`], also where both went on: what only the file has comes last in the log, as a branch, and the
-/// file is made again in the order of the log.
+/// Like [`transfer::push`], but it also pushes if the file and the log both have new lines. The lines of the file are
+/// then appended to the log, as a branch, and the file is written again in the order of the log.
 pub fn push_branch(
     files: &SessionFiles<'_>,
     log: &Arc<dyn LogBackend>,
@@ -48,9 +48,9 @@ fn agreed_at(log: &dyn LogBackend, session: &str, position: Position) -> Result<
 }
 
 impl ReplicatedFile {
-    /// Appends to the log the entries that only the file has, and makes the file again in the order of the log; lines that
-    /// are not entries go to the file with the suffix `.foreign`. Returns the end of the log before these entries. The
-    /// record of the file says nothing here, except that the file must not be a replica of a log with another name.
+    /// Appends to the log the entries that only the file has, and writes the file again in the order of the log. Lines
+    /// that are not entries go to the file with the suffix `.foreign`. Returns the end of the log before these entries.
+    /// The replica record of the file is used only to refuse a replica of a log with another name.
     fn publish_branch(&self) -> Result<Position> {
         let Some(_locked) = self.locked()? else {
             let why = format!("the file of session {:?} is gone", self.session);

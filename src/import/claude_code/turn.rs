@@ -48,6 +48,6 @@ pub(super) enum Anchor {
     Unknown,
     Root,
     Turn(usize),
-    /// The position is below a parent that the source does not have: the one that this record names.
+    /// This record names a parent that the source does not have. The position is below that parent.
     Missing(usize),
 }

@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) is_family_split: bool,
 }
 
-/// Sets of members. One member of each set is its leader and stands for it.
+/// Sets of members. One member of each set is the leader, which identifies the set.
 struct Sets {
     leader: Vec<MemberNumber>,
     /// For each leader: the session in which earlier imports put a member of the set.

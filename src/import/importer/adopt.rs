@@ -23,8 +23,8 @@ pub(super) struct Adoption<'a> {
     pub(super) planned: &'a SessionTree,
     /// The entries that the session has.
     pub(super) tree: &'a Tree,
-    /// The nodes that earlier imports have adopted. The key is the id that an entry of the node would have, and the
-    /// value is the entry that stands for the node.
+    /// The nodes that earlier imports have adopted. The key is the id that an import would give to the entry of the
+    /// node, and the value is the entry that the session has instead.
     pub(super) recorded: &'a HashMap<String, Option<String>>,
     /// For each native session that continues a path: the path that was handed over to it.
     pub(super) continuations: &'a HashMap<String, Continuation>,

@@ -165,8 +165,8 @@ impl Batch {
             })
     }
 
-    /// The earliest time from which an import brings what was held back of a source: nodes, or a last line without a
-    /// line break. `None` if nothing was held back.
+    /// The earliest time at which an import takes something that was held back: nodes, or a last line without a line
+    /// break. `None` if nothing was held back.
     fn held_until(&self, source: usize, read: &ReadSource) -> Option<Millis> {
         let held = self.members_of(source).filter_map(|at| self.held.get(at));
         let held = held.filter(|(nodes, _)| !nodes.is_empty());

@@ -229,7 +229,7 @@ impl SessionWork<'_> {
     }
 }
 
-/// The native sessions of a session. Their order decides which of them owns the entries that they share.
+/// The native sessions of a session. If several native sessions share an entry, the first of them owns it.
 pub(super) fn natives(tree: &SessionTree, members: &[Member]) -> Vec<String> {
     let mut seen = HashSet::new();
     let members = tree.members.iter().filter_map(|at| members.get(*at));

@@ -52,8 +52,8 @@ struct ContinuationRecord {
 pub(super) struct Records {
     /// The native sessions that imports have brought.
     natives: HashSet<String>,
-    /// The nodes that imports have adopted. The key is the id that an entry of the node would have, and the value is
-    /// the entry that stands for the node.
+    /// The nodes that imports have adopted. The key is the id that an import would give to the entry of the node, and
+    /// the value is the entry that the session has instead.
     pub(super) adopted: HashMap<String, Option<String>>,
     /// For each native session, by its id: the latest continuation.
     named: HashMap<String, ContinuationRecord>,

@@ -10,7 +10,7 @@
 //! - [`reading`] turns sources into members, that is conversations, and [`sides`] adds the facts from other files.
 //!   [`relatives`] selects the sources that must be read together.
 //! - [`home`] finds the sessions from which conversations were handed over. [`adopt`] finds the nodes that these
-//!   sessions already have: those that were [`handed`] over, and those that a recorder wrote ([`recorded`]).
+//!   sessions already have, because they were [`handed`] over or because a recorder wrote them ([`recorded`]).
 //! - [`batch`] joins the members into sessions. [`create`] writes new sessions ([`new_file`]), and [`extend`] appends
 //!   to existing ones; [`line`] makes the lines of both.
 //! - [`report`] is the report of an import, and [`result`] collects it. [`repeat`] answers with the last report while

@@ -174,8 +174,8 @@ impl Reading<'_> {
         source.scan(reader, origin, is_final, limits, &progress)
     }
 
-    /// Whether the limits apply to a source. They do not if the user has allowed it to be large, if its session is
-    /// written anew, or if it is read from kept bytes.
+    /// Whether the limits apply to a source. They do not apply to a source that the user has allowed to be large, whose
+    /// session is written anew, or that is read from kept bytes.
     fn is_limited(&self, source: &Source) -> bool {
         let is_anew = || self.anew.contains(&source.name());
         self.limits != Limits::NONE
@@ -210,7 +210,7 @@ impl Reading<'_> {
 }
 
 impl ReadSource {
-    /// The time from which an import brings what is held back of a member, if the source does not change. In Unix
+    /// The time from which an import takes the held-back nodes of a member if the source does not change. In Unix
     /// milliseconds.
     pub(super) fn held_until(&self, member: &Member) -> Millis {
         match member.has_end_mark {

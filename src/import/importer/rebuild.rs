@@ -113,8 +113,8 @@ fn rows(found: Placement) -> (SourceRow, SessionRow) {
     (source, SessionRow::of(tool, &row, is_home))
 }
 
-/// A row without a source: it only says that these native sessions are in the session. Their order decides which of
-/// them owns the entries that they share.
+/// A row without a source: it only says that these native sessions are in the session. If several native sessions share
+/// an entry, the first of them owns it.
 pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
     SourceRow {
         tool,

@@ -1,5 +1,5 @@
-//! Selects further sources to read because they may belong to the family of a source that was read. They are sources
-//! that have not changed, or sources of earlier imports to which the present request does not lead.
+//! Selects further sources to read because they may belong to the family of a source that was read. Such a source has
+//! not changed, or an earlier import has read it and this request does not name it.
 
 use super::ledger::Ledger;
 use super::ledger::rows::SourceRow;
@@ -83,12 +83,12 @@ impl<'a> Relatives<'a> {
         self.unread
     }
 
-    /// Takes the sources that may be of one family with those in `read`. A source is taken if it is in the same
+    /// Takes the sources that may belong to a family of the sources in `read`. A source is taken if it is in the same
     /// session, if a read source names it, or if it continues a new native session. If the tool does not record such
     /// links, a source is also taken if it is in the same folder or database as a new native session.
     ///
-    /// A source that was not found is taken only if a link leads to it, or if it is in the folder of a source whose
-    /// records lack their parents. The sources in `anew` count as new. If the ledger does not have a native session,
+    /// A source that was not found is taken in two cases only: a link leads to it, or a source in the same folder has
+    /// records without their parents. The sources in `anew` count as new. If the ledger does not have a native session,
     /// `homes` may have the session of it.
     pub(super) fn take(
         &mut self,

@@ -74,8 +74,8 @@ pub struct ImportedSession {
     /// The number of entries held back because they may still grow. They are imported with the next record of the
     /// conversation, by an import with `final`, or by any import from `heldUntil` on.
     pub held: u64,
-    /// The time from which an import brings the entries that are held back, in ISO 8601. It applies even if nothing was
-    /// written since. Absent if no entries are held back.
+    /// The time in ISO 8601 from which an import takes the held-back entries. It applies even if nothing was written
+    /// since. Absent if no entries are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
     /// The number of subagents that the session spawned.

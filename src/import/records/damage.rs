@@ -6,10 +6,10 @@
 //! If the torn record ends directly after such an object, the object counts only if its first keys are like those of
 //! other records of this source.
 //!
-//! The search is linear for this reason. A walk reads one object from its opening brace. A walk begins at a brace
-//! only if no earlier walk has met this brace as the start of a value. If an earlier walk has passed the brace
-//! without meeting it, the brace is inside a string of that walk. Then one walk reads as text what the other reads as
-//! strings, until one of them fails. So at most two walks pass any byte.
+//! The search is linear for this reason. A walk reads one object from its opening brace. A walk begins at a brace only
+//! if no earlier walk has met this brace as the start of a value. If an earlier walk has passed the brace without
+//! meeting it, the brace is inside a string of that walk. The two walks see strings and the text between them in
+//! opposite ways, until one of them fails. So at most two walks pass any byte.
 
 use super::form::{Beginnings, DEEPEST, Form};
 use treelined_core::json::{self, Key, Malformed, Span, Visitor};

@@ -43,8 +43,7 @@ impl Renderer {
         })
     }
 
-    /// The look of an entry. `line` is its stored line; its custom type is the one of this
-    /// renderer.
+    /// The look of an entry with the custom type of this renderer. `line` is the stored line of the entry.
     pub fn look(&self, line: &[u8], subject: Subject) -> RowLook {
         let members = match subject.is_message() {
             true => json::get(line, "message").unwrap_or_default(),

@@ -39,7 +39,7 @@ struct Reading {
 
 /// The branch of the leaf that the path leaves out.
 enum LeftBranch {
-    /// There is no such branch, or the request wants nothing from it.
+    /// There is no such branch, or the request does not ask for a summary of it.
     None,
     /// The summary of the branch, which the session has already.
     Summarized(String),

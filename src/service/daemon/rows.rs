@@ -118,8 +118,8 @@ impl<'b> RowReader<'b> {
         Ok(())
     }
 
-    /// Returns the facts of a row. `next` is the role of the next row: if it is a result, the calls of an assistant
-    /// message are kept for it, so the message is read once.
+    /// Returns the facts of a row. `next` is the role of the next row. If the next row is a result, the calls of an
+    /// assistant message are kept for it, so that the message is read only once.
     pub(crate) fn row(&mut self, entry: &Entry<'_>, next: Option<Role>) -> Result<RowFacts<'_>> {
         let (node, subject) = (entry.node, entry.subject());
         if entry.role != Role::Assistant || next != Some(Role::ToolResult) {

@@ -1,4 +1,5 @@
-//! Clients that the daemon starts (protocol.md §11): their settings, and the connections of those that are running.
+//! Extensions: clients that the daemon starts (protocol.md §11). The module has their settings, and the connections of
+//! the running extensions.
 //!
 //! [`configured`] has the extensions of the configuration. [`supervisor`] starts and restarts them, [`restart`] decides
 //! when, and [`stderr`] logs what they write to stderr. `serve` serves their connections, and `daemon` opens sessions

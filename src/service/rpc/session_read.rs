@@ -85,7 +85,7 @@ impl<O> ReadAnswer<O> {
         Self::working(Work { reads, makes }, work)
     }
 
-    /// An answer whose size is not that of what it is made from.
+    /// An answer that is computed later, since its size differs from the size of the data that it is made from.
     pub(super) fn working(of: Work, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
         Self::Later(of, Box::new(work))
     }

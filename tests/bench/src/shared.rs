@@ -93,8 +93,8 @@ fn remove_files(socket: &Path) {
 pub enum Waiting {
     /// In `poll`, as clients with an event loop do.
     Polling,
-    /// In `recv`. Linux also wakes the client when the daemon reads its request, since there is then room for more
-    /// bytes.
+    /// In `recv`. Linux also wakes the client when the daemon has read the request, since the client could then send
+    /// more bytes.
     Blocked,
 }
 

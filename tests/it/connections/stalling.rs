@@ -60,7 +60,7 @@ fn a_stalled_client_among_200_holds_up_nobody() {
             stalled.send("get_entries", json!({}));
         }
     }
-    // The stalled client reads again only below, so a daemon that waits for it would wait for ever.
+    // The stalled client reads again only after this loop. A daemon that waited for it would wait for ever.
     for other in &others {
         other.send("get_leaf", json!({}));
         assert!(other.response().contains("\"leafId\""));
@@ -94,7 +94,8 @@ fn a_client_that_is_killed_in_the_middle_of_a_frame_harms_nobody() {
     assert_eq!(both.ids(), ["u1"]);
 }
 
-/// Notifications that must not be dropped pile up for a client that reads nothing. The other clients are not delayed.
+/// If a client reads nothing, the notifications that must not be dropped wait for it in the memory of the daemon. The
+/// other clients are not delayed.
 #[test]
 fn notifications_for_a_client_that_never_reads_are_bounded() {
     let shared = SharedDaemon::start_with(&["--max-queued-bytes", "65536"], &[]);

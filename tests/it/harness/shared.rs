@@ -66,8 +66,8 @@ impl SharedDaemon {
         Daemon::connected(&self.home, &self.socket)
     }
 
-    /// A client that has sent `initialize` with this name and these capabilities. Its working directory is the one of
-    /// the home, and it ignores bookkeeping.
+    /// A client that has sent `initialize` with this name and these capabilities. It works in the directory of the
+    /// home, and ignores bookkeeping.
     #[track_caller]
     pub(crate) fn client(&self, name: &str, capabilities: Json) -> Daemon {
         let mut client = self.connect();

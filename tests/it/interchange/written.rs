@@ -344,7 +344,8 @@ fn record_at(both: &mut Both, leaf: Option<&str>) -> (Manager, String) {
     (m, record.as_str().unwrap().to_owned())
 }
 
-/// pi takes a leaf record for an entry: pi appends below the record, labels it, leaves it, and keeps from it.
+/// pi takes a leaf record for an entry: it appends below the record, labels it, names it in a summary of a branch, and
+/// names it as the first kept entry of a compaction.
 #[test]
 fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     let Some(mut both) = Both::created_here() else {

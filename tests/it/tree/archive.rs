@@ -144,8 +144,8 @@ type Change = fn(&mut Daemon, &std::path::Path);
 
 #[test]
 fn what_goes_on_is_not_archived() {
-    // The branch goes on by a step of another program, a move of this daemon, an undo, or a label of another program,
-    // at which the file then opens.
+    // The branch continues in four ways: by a step of another program, by a move of this daemon, by an undo, or by a
+    // label of another program, at which the file then opens.
     let ways: [(&str, Change); 4] = [
         ("step", |_, path| {
             let members = json!({"message": user("and left again")});
@@ -425,7 +425,7 @@ fn clients_hear_of_changes_whoever_makes_them() {
     assert_eq!(tips(&mut d, false), ["a2", "a3"]);
 }
 
-/// In a session without a file, an archived branch once looked as if nothing had changed, since nothing was written.
+/// A session without a file writes nothing. So `archive_branch` once answered there that nothing had changed.
 #[test]
 fn each_change_in_memory_names_its_inverse() {
     let home = Home::new();

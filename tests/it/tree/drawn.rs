@@ -19,7 +19,8 @@ fn fixture() -> Json {
     serde_json::from_str(&fs::read_to_string(root(ROWS)).unwrap()).unwrap()
 }
 
-/// Each client once drew rows of its own tests, so marks, names and flags stood at other places in each of them.
+/// Each client once had its own test of drawn rows, so marks, names and flags were at different positions in each
+/// client.
 ///
 /// With `TREELINED_UPDATE=1` the test writes the rows into the fixture.
 #[test]

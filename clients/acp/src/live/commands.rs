@@ -193,8 +193,8 @@ fn text(block: &Value) -> Option<&str> {
     block.get("text")?.as_str().filter(|_| kind == "text")
 }
 
-/// The text that the person has typed, if nothing of the person comes with it. avante.nvim sends more blocks by itself:
-/// links to files, the prompt between marks, earlier prompts between the same marks, and a sentence about them.
+/// The text that the person has typed, if the prompt has nothing else from the person. avante.nvim adds blocks by
+/// itself: links to files, the prompt between marks, earlier prompts between the same marks, and a sentence about them.
 fn typed(prompt: &[Value]) -> Option<&str> {
     if let [block] = prompt {
         return text(block);

@@ -18,8 +18,8 @@ const MOST: usize = 3;
 /// How often the relay looks for sessions to close.
 pub(super) const LOOK: Duration = Duration::from_secs(30);
 
-/// Finds a session of the agent whose last step is `step`, and opens it if needed. Either the conversation has left
-/// it in this run, or it is from an earlier run and the agent replays exactly what is recorded.
+/// Finds a session of the agent whose last step is `step`, and opens it if needed. The conversation has left this
+/// session in this run, or the session is from an earlier run and the agent replays exactly the recorded messages.
 pub(super) async fn at(
     live: &Live,
     editor: &str,

@@ -41,7 +41,7 @@ fn a_session_without_a_prompt_is_deleted_when_it_is_left() {
     );
     answer(&mut editor, "s1", "/go 2");
     assert_eq!(asked(&mut editor, "s1"), json!([["delete", "s2"]]));
-    // One that has got a prompt stays, and nothing goes on in the one that was deleted.
+    // A session that has got a prompt is not deleted, and the conversation never continues in a deleted session.
     answer(&mut editor, "s1", "/back 2");
     editor.prompt("s1", "other");
     answer(&mut editor, "s1", "/go 2");
@@ -131,7 +131,8 @@ fn three_sessions_that_were_left_stay_open_and_a_closed_one_is_loaded_again() {
     assert_eq!(editor.end(), 0);
 }
 
-/// In the next run a branch goes on in the session that the agent has of it, unless that has gone on elsewhere.
+/// In the next run a branch continues in the session of the agent that ended with it, unless another program has
+/// continued this session.
 #[test]
 fn a_session_of_an_earlier_run_is_gone_on_with() {
     for is_elsewhere in [false, true] {

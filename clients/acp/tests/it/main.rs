@@ -308,7 +308,8 @@ fn a_loaded_history_is_found_on_its_own_branch() {
     assert_eq!(folders.recorded(), before);
 }
 
-/// opencode 1.18 tells the history before it answers `session/fork`: it was taken for new, and the copy had everything twice.
+/// opencode 1.18 sends the history before it answers `session/fork`. The history was once taken for new messages, and
+/// the copy had every message twice.
 #[test]
 fn a_fork_that_tells_its_history_is_aligned() {
     let folders = Folders::new();

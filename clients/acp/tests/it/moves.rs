@@ -345,8 +345,8 @@ fn a_killed_move_changes_nothing() {
     }
 }
 
-/// Once, no session got the history of a session that was left, and a session got the history of the one that it
-/// continues.
+/// When a session was loaded, the history of a session that was left was once missing, and the history of its
+/// predecessor was shown in place of its own.
 #[test]
 fn a_session_that_was_left_can_be_loaded() {
     let folders = Folders::new();

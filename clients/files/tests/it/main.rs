@@ -221,9 +221,9 @@ fn files_go_back_and_come_again() {
     );
 }
 
-/// A file was too large at one record and small enough at the next. A restore to the first record once removed it, in
-/// three cases: the record before named it; the record before had the same files, so that none was made; or it was the
-/// 101st of the large files.
+/// A file was too large at one record and small enough at the next. A restore to the first record once removed this
+/// file in three cases: the record before named the file; no first record was made, since the record before had the
+/// same files; or the file was the 101st large file.
 #[test]
 fn files_that_were_too_large_then_are_not_removed() {
     let scene = Scene::new();

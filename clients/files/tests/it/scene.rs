@@ -128,7 +128,7 @@ impl Scene {
         fs::read_to_string(self.work().join(name)).unwrap()
     }
 
-    /// For each record of the session: when its files were saved, and its entry.
+    /// For each record of saved files in the session: the time of the record, and the entry.
     pub fn records(&self, args: &[&str]) -> Vec<(String, String)> {
         let open = json!({"sessionId": "tour"});
         let wanted = json!({"customType": "files"});

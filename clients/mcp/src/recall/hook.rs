@@ -72,8 +72,8 @@ impl HookInput {
         self
     }
 
-    /// `None` if there is nothing to recall: a conversation that goes on has its own past, and a person who interrupts a
-    /// command knows why.
+    /// The event to recall for. `None` if a conversation continues, since it has its own past, and if a person has
+    /// interrupted the command and so knows the reason.
     pub(super) fn event(&self) -> Option<Event> {
         let output = match self.hook_event_name.as_str() {
             "SessionStart" => {

@@ -302,8 +302,8 @@ fn a_unit_that_is_removed_is_stopped() {
     );
 }
 
-/// Once, pieces were never removed from a file whose folder a variable had named at the time, or whose place another
-/// file has taken.
+/// Setup may have written into a file that it does not use now: a variable named its folder at the time, or the agent
+/// now uses another file. Pieces in such a file were once never removed.
 #[test]
 fn files_in_earlier_places_are_taken_back() {
     let home = Home::new();

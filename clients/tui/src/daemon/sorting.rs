@@ -82,8 +82,8 @@ async fn marks(client: &Client, session_id: &str) -> Result<(bool, bool), Error>
     }))
 }
 
-/// The family of a session: each session with its place in the tree of sessions, and how it comes
-/// from the session above it.
+/// The family of a session. Each session has its position in the tree of sessions, and its relation to the session
+/// above it.
 pub(super) async fn family(client: &Client, session_id: &str) -> Result<Vec<PickerItem>, Error> {
     let rows = client.get_family(session_id).await?.sessions;
     let is_own = |row: &&FamilyRow| row.session_id == session_id;

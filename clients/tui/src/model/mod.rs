@@ -98,7 +98,7 @@ pub struct Model {
     last_escape: Option<Duration>,
     /// The last click (column, row, time), to recognize a double click.
     last_click: Option<(u16, u16, Duration)>,
-    /// The screen to which going back from the tree leads.
+    /// The screen that Back in the tree returns to.
     back: Option<Screen>,
     /// The hit, if a session is being opened at a hit.
     opening_hit: Option<OpeningHit>,
@@ -394,8 +394,7 @@ impl Model {
     }
 }
 
-/// Returns a new first visible line, close to `top`, with which line `cursor` of `total` lines is
-/// visible.
+/// Returns the first visible line that is closest to `top` and keeps the line `cursor` visible.
 fn scrolled(top: usize, cursor: usize, height: usize, total: usize) -> usize {
     let lowest = (cursor + 1).saturating_sub(height);
     let last = total.saturating_sub(height);

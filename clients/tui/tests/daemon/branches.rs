@@ -48,7 +48,7 @@ fn ids(page: &TreePage) -> Vec<&str> {
     page.rows.iter().map(|row| &*row.id).collect()
 }
 
-/// The terminal had no keys for it, and did not hear of what others archive.
+/// Once the terminal had no key that archives a branch, and did not show it if another client archived one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_is_archived_and_brought_back() {
     let mut fixture = forked().await;

@@ -98,7 +98,7 @@ fn a_branch_is_put_away_and_brought_back_by_the_same_key() {
     assert_eq!(operation, Operation::Unarchive { entry: "q4".into() });
     end(&mut screen, id, "The branch is back.", true);
     assert!(screen.text().contains("D archives it again."));
-    // Nothing was written, so nothing is to be taken back.
+    // Nothing was written, so there is nothing to undo.
     screen.keys(": a r c h i v e enter");
     let (id, _) = started(&mut screen);
     end(&mut screen, id, "The branch is archived already.", false);

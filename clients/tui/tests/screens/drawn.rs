@@ -5,7 +5,7 @@ use serde_json::Value;
 use treelined_client::TreeNode;
 use treelined_tui::daemon::row;
 
-/// Each client once drew rows of its own tests only, so their marks and words stood at other places.
+/// Each client once had only its own test of drawn rows, so marks and words were at different positions in each client.
 #[test]
 fn the_rows_of_the_fixture_are_drawn_as_in_all_clients() {
     let fixture = include_str!("../../../../tests/data/rows/left.json");

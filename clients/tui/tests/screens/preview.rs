@@ -100,7 +100,7 @@ fn a_new_width_wraps_the_text_again() {
     screen.check("preview-beside");
 }
 
-/// One key for all calls and one for all thoughts, of this entry and of the next ones.
+/// One key opens and closes all calls, another key all thoughts, also in the entries that are shown next.
 #[test]
 fn calls_and_thoughts_are_opened_and_closed_by_a_key_each() {
     let mut screen = Screen::tree(80, 24, tour());

@@ -260,8 +260,8 @@ impl<'w> MistypedWord<'w> {
         self.word
     }
 
-    /// Whether a known word may be a part of this one, which was perhaps typed without a blank, by its length in bytes and
-    /// the set of its letters ([`letter`]).
+    /// Whether a known word with this length in bytes and this set of letters ([`letter`]) may be a part of this word.
+    /// Perhaps a blank between two words is missing.
     pub fn may_have_part(&self, len: usize, letters: u32) -> bool {
         self.word.len() >= MIN_PAIR_BYTES
             && (MIN_PART_BYTES..=self.word.len() - MIN_PART_BYTES).contains(&len)

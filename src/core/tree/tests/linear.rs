@@ -1,4 +1,4 @@
-//! A file of twice the length takes twice as many steps, whatever its content is.
+//! A file of twice the length takes at most twice as many steps, with any content.
 
 use super::super::below::{Below, MAX_FOUND};
 use super::super::branches;
@@ -63,8 +63,8 @@ fn built(n: usize, line: impl Fn(&mut Tree, usize)) -> Tree {
     tree
 }
 
-/// 4.4 MB of leaf records that each name the next one once took 7.8 s to open: at every record, the nodes that waited
-/// for it moved one by one to the next id.
+/// Each leaf record names the next one. A file with 4.4 MB of them once took 7.8 s to open: at every record, all
+/// waiting nodes were moved one by one to the next id.
 #[test]
 fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     check_linear("a chain of records", |n| {
@@ -108,8 +108,8 @@ fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     });
 }
 
-/// 14 MB of labels with repeated ids once took 4.2 s to open: for each label, all labels were searched for the one that
-/// it replaces.
+/// A file with 14 MB of labels with repeated ids once took 4.2 s to open: for each label, all labels were searched for
+/// the label that it replaces.
 #[test]
 fn labels_are_taken_in_in_linear_time() {
     let label = |target: usize, text: &str| {

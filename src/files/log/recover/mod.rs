@@ -5,8 +5,8 @@
 //!
 //! Why the time is linear: an object is walked from its opening brace only if no earlier walk has met this brace as the
 //! start of a value. A walk that met the brace knows where the object ends, or where the walk fails. A brace that a
-//! running walk has not met is inside a string of that walk. A second walk that starts there reads as text what the
-//! first walk reads as strings, and the reverse, until one of them fails. So at most two walks pass any byte.
+//! running walk has not met is inside a string of that walk. A second walk that starts there sees strings and the text
+//! between them in the opposite way, until one of the walks fails. So at most two walks pass any byte.
 
 use std::ops::Range;
 use treelined_core::bytes::part;

@@ -59,8 +59,8 @@ fn a_deletion_publishes_the_lines_that_wait_first() {
     assert_eq!(setup.file_text(), text);
 }
 
-/// The deletion fails even if lines can be queued, since it would move the file away from the path from which queued
-/// lines are published.
+/// The deletion fails even if lines can be queued. It would move the file, but queued lines are published from the old
+/// path of the file.
 #[test]
 fn a_deletion_without_the_log_fails_and_changes_nothing() {
     let setup = Setup::of(&[line(1)]);

@@ -433,7 +433,7 @@ fn the_name_of_the_session_stays() {
     }
 }
 
-/// Once a session that was written anew lost the entries from which agents had continued.
+/// Agents had continued from entries of a session. When the session was written anew, it once lost these entries.
 #[test]
 fn a_session_that_went_on_is_not_written_anew() {
     let tour = Tour::imported();

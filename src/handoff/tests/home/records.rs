@@ -321,8 +321,8 @@ fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
 /// The time at which all messages of the agents are written.
 const SAID: &str = "2027-01-15T07:00:00.000Z";
 
-/// Once a repeated message of the user was taken for the first one, and the agent's second answer was written below
-/// that.
+/// Once a repeated message of the user was taken for the first one, and the second answer of the agent was written
+/// below the first message.
 #[test]
 fn the_same_words_said_later_are_not_those_of_the_record() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());

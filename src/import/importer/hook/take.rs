@@ -46,7 +46,7 @@ struct Means<'a> {
 struct Imported {
     /// The files, each with its status before the import.
     files: Groups,
-    /// The earliest time from which an import brings answers that were held back, in Unix milliseconds.
+    /// The earliest Unix time in milliseconds at which an import takes held-back answers.
     held_until: Option<Millis>,
 }
 

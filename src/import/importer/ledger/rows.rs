@@ -39,7 +39,7 @@ pub(crate) struct SourceRow {
     pub(crate) hash: [u8; 32],
     /// The name of the origin; empty if the kept bytes were deleted.
     pub(crate) origin: String,
-    /// The time from which an import brings what was held back if the source does not change, in Unix milliseconds.
+    /// The Unix time in milliseconds from which an import takes the held-back nodes if the source does not change.
     /// `None` if nothing was held back.
     pub(crate) held_until: Option<Millis>,
     /// The version of the reader and mapper that read the source.

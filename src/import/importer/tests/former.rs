@@ -183,7 +183,7 @@ fn a_chat_of_an_older_program_keeps_its_compaction() {
     assert_eq!(former.import().0, 0);
     former.append(&former.rest);
     let imported = former.home.import();
-    // The new message begins a second time below the context, which is a branch of the conversation.
+    // The conversation begins a second time, below the kept context. This is a second branch.
     assert_eq!(imported.sessions[0].entries_added, 2);
     assert_eq!(former.text()[..before.len()], before);
     let compactions = |text: &[u8]| memchr::memmem::find_iter(text, b"\"compaction\"").count();

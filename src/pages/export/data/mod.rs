@@ -244,9 +244,10 @@ impl DataSource {
 
 const NO_ANSWER: &str = "no assistant has answered in this part of the session: name an entry after an answer, or export the whole tree";
 const NO_MESSAGE: &str = "this part of the session has no message: name an entry after a message, or export the whole tree";
-const NO_PAIRS: &str = "no answer is better than another one to the same prompt: go back to a prompt and let it be answered again, then go on from the better answer, choose it, or label one of them \"good\" or \"bad\"";
+const NO_PAIRS: &str = "no prompt has a better and a worse answer: go back to a prompt and let the agent answer again, then continue after the better answer, choose it, or label one of them \"good\" or \"bad\"";
 
-/// `ends`, if their paths together are within the limit of bytes. Fails with the message `missing` if there are none.
+/// Returns `ends` if their paths together have at most `limit` bytes. Fails with the message `missing` if there are
+/// none.
 fn within(steps: &Steps, ends: Vec<Node>, missing: &'static str, limit: u64) -> Result<Vec<Node>> {
     if ends.is_empty() {
         return Err(nothing(missing));

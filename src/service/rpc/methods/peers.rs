@@ -125,8 +125,8 @@ pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notificatio
     }
 }
 
-/// Whether a connection takes notifications of this name now. It may have opted out of them, or may not read what it
-/// gets.
+/// Whether a connection takes notifications of this name now. It does not if it has opted out of them, if it is ending,
+/// or if it does not read its messages.
 pub(super) fn takes(connection: &Connection, method: &str) -> bool {
     connection.wants(method) && !connection.is_ending() && !connection.outbox.is_over_limit()
 }
