@@ -54,7 +54,8 @@ pub(super) async fn commit(session: &Session) -> Result<()> {
     synced.await
 }
 
-/// Goes on for a daemon that has ended: copies the lines that arrive in the file on stdin, which another has replaced.
+/// Continues the work of a daemon that has ended. Another file has replaced the file on stdin; lines that still arrive
+/// in the old file are copied into the new file.
 #[derive(Debug, Args)]
 pub(crate) struct CarryOver {
     /// Bytes from the start of the old file whose lines are in the new one

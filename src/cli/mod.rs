@@ -144,8 +144,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
-    // If another user could write the configuration file, the command fails. It must run neither with the file nor
-    // without it.
+    // If another user could write the configuration file, the command fails. Running it without the file would be wrong
+    // too.
     if !matches!(
         arguments.command,
         Some(Command::Config(_) | Command::Doctor(_) | Command::Launch(_) | Command::CarryOver(_))

@@ -112,7 +112,8 @@ fn wanted(daemon: &mut ChildDaemon, query: &SessionQuery) -> anyhow::Result<Valu
         // The daemon restores the session with this id that was deleted last.
         Ok(row) if row.session_id == *text => Ok(json!({ "sessionId": text })),
         Ok(row) => Ok(of(row)),
-        // The daemon also knows sessions that are not deleted, and those of the team, so it gets the text.
+        // The daemon also knows the sessions of the team and the sessions that are not deleted, so it gets the text and
+        // reports the error.
         Err(error) if is_missing(&error) && !text.contains('/') => Ok(json!({ "sessionId": text })),
         Err(error) => Err(error),
     }

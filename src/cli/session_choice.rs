@@ -28,8 +28,8 @@ const LISTED: usize = 20;
 const LATE: Duration = Duration::from_secs(10);
 const LATE_PAUSE: Duration = Duration::from_millis(100);
 
-// The arguments that name a session. Without any of them it is the latest session of this directory. This is not a doc
-// comment, since that would become the description of the command.
+// The arguments that name a session. Without these arguments, a command takes the latest session of this directory.
+// This is not a doc comment, since that would become the description of the command.
 #[derive(Debug, Clone, Args)]
 #[group(multiple = false)]
 pub(super) struct SessionChoice {

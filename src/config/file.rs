@@ -29,7 +29,7 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
 /// The reason why the file must not be used. Whoever can write the file decides which programs run, and which hosts
 /// receive keys.
 fn refusal(path: &Path) -> Option<String> {
-    // Only the process that started this one can write to a pipe that is open in this process.
+    // If this process has the file open as a pipe, only the process that has started it can write to the pipe.
     let is_pipe = |metadata: Metadata| is_pipe(metadata.file_type());
     if path.metadata().is_ok_and(is_pipe) && path.starts_with(DESCRIPTORS) {
         return None;

@@ -261,9 +261,9 @@ impl<'r> EntryTest<'r> {
         self.matcher.found()
     }
 
-    /// The field of an entry that has the most needles of the query. Of several such fields, the one with the highest
-    /// weight. `None` if the entry does not match the query and the filters of entries. `label` is the current label of
-    /// the entry.
+    /// The field of an entry that has the most needles of the query. If there are several such fields, the field with
+    /// the highest weight is returned. `None` if the entry does not match the query and the filters of entries. `label`
+    /// is the current label of the entry.
     pub(super) fn best_field<'l>(
         &mut self,
         line: &'l [u8],

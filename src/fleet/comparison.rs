@@ -145,8 +145,8 @@ pub(super) fn compare_with_lost(
     }
 }
 
-/// Compares a file with a log, from its record on; from the start if the file lacks the bytes of the record, as after a
-/// crash that lost its end.
+/// Compares a file with a log, from the position in the replica record on. If the file lacks the bytes before this
+/// position, since a crash has lost its end, compares from the start.
 fn compare_behind(
     log: &dyn LogBackend,
     session: &str,

@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_secs(2);
 /// The pause between two checks whether a deleted session was restored, while the session is open.
 const RETURN: Duration = Duration::from_secs(5);
-/// How often a session of which the log has lost lines is compared with it from the start.
+/// The pause between two complete comparisons with the log, while the log lacks lines of the session.
 const REFILL: Duration = Duration::from_secs(10);
 
 /// The follower of one session. It ends when it is dropped.

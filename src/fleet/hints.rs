@@ -84,7 +84,7 @@ async fn receive(mut subscriber: Subscriber, newest: Arc<NewestHint>) {
             headers: message.headers.unwrap_or_default(),
             payload: Vec::new(),
         };
-        // Without this header the message is not stored, or is not of this program. If it is stored, the next poll
+        // Without this header, the message is not stored or comes from another program. If it is stored, the next poll
         // finds it.
         if let Some(before) = hint.before() {
             newest

@@ -37,7 +37,7 @@ pub struct Transfer {
     pub is_branch: bool,
 }
 
-/// Copies what the file of a session has more than the log into the log, also what the log has lost. Fails with
+/// Copies into the log the lines that only the file of the session has, also lines that the log has lost. Fails with
 /// `sessionDeleted` if the log is closed.
 pub fn push(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let at = found(files, session)?;

@@ -1,8 +1,8 @@
 //! The memory of arriving frames, of unread output, and of unfinished summaries, for all connections together.
 //!
-//! Memory is reserved before it is used, and a request never waits for it. A request that waited would keep the memory
-//! for which others wait. If nothing else is reserved, a reservation may be larger than the limit, so that the largest
-//! frame, the largest answer and the longest branch are possible.
+//! Memory is reserved before it is used, and a request never waits for it. A waiting request would keep memory that
+//! other waiting requests need. If nothing else is reserved, a reservation may be larger than the limit, so that the
+//! largest frame, the largest answer and the longest branch are possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -309,7 +309,7 @@ fn a_database_that_lost_lines_is_noticed() {
     );
     let _fleet = fleet.with_stream();
     assert_eq!(machine.kind(&["pull", "made-anew", "--json"]), "logRewound");
-    // With the one of which a line was missing.
+    // The third session is the session of which a line was missing.
     let pushed = machine.done(&["push", "--all", "--json"]);
     assert_eq!(pushed.len(), 3);
     assert!(

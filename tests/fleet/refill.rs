@@ -108,7 +108,7 @@ fn a_daemon_that_only_follows_goes_on_after_a_loss() {
     there.end();
 }
 
-/// Two machines have more than the server after a loss, and one of them gives its lines back first.
+/// After the server has lost lines, two machines have more lines than the server. One of them sends its lines first.
 #[test]
 fn what_only_one_machine_has_becomes_a_branch() {
     let Some(fleet) = Fleet::get(13) else { return };

@@ -254,7 +254,7 @@ impl Conversation {
         changes
     }
 
-    /// The change that records updates which arrived after the end of the turn; `None` without such updates.
+    /// The change that records the late updates of a turn, which arrived after its end; `None` if there are none.
     fn late(&mut self, session: &str) -> Option<Change> {
         let open = self.sessions.remove(session)?;
         open.close(session.to_owned(), Some("end_turn"))

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     let mut all = journal::all(root)?.into_iter().rev();
     let path = root.path.display();
-    // If an undo was killed, it counts as not done: the same restore is taken back again.
+    // A killed undo does not count: the next undo reverts the same restore again.
     match redo {
         false => all
             .find(|one| one.undoes.is_none() && !one.is_undone)

@@ -34,8 +34,8 @@ const USAGE: u8 = 2;
 ///
 /// It shows what it would write, and asks. Then it writes a hook for the end of each turn; for an agent without hooks,
 /// a user unit for `treelined import --watch`. It also adds the MCP server, with which the agent finds earlier
-/// conversations. Then it imports what is there. Comments, order and everything else in the files stay; --remove
-/// removes what was added.
+/// conversations. Then it imports what is there. It keeps the comments, the order and everything else in the files;
+/// --remove removes what was added.
 #[derive(Parser)]
 #[command(version)]
 struct Args {

@@ -134,8 +134,8 @@ fn cut(diff: &str) -> String {
     out
 }
 
-/// Cuts a long line, whose first character is its sign. Leaves out the start that it shares with `first` and the end
-/// that it shares with `last`, except for some characters beside the change.
+/// Cuts a long line, whose first character is its sign. Leaves out the start that is equal to the start of `first`, and
+/// the end that is equal to the end of `last`, except for some characters beside the change.
 fn cut_line(line: &str, first: Option<&str>, last: Option<&str>) -> String {
     let chars_of = |line: &str| -> Vec<char> {
         let line = line.trim_end_matches(['\r', '\n']);

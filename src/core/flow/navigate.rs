@@ -86,8 +86,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     })
 }
 
-/// Plans the way to the end of a candidate. Unlike [`plan`], the leaf goes to a user message itself and not above it,
-/// since the candidate may have nothing but this message.
+/// Plans the way to the end of a candidate. If the end is a user message, the leaf moves to it. [`plan`] would move the
+/// leaf above the message, but the candidate may consist of this message only.
 pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if tree.is_same_conversation(old_leaf, Some(tip)) {

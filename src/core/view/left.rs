@@ -1,5 +1,5 @@
-//! Folds the branches that the leaf has left (`fold: "left"` of protocol.md §6.8): each fork has one row for all of
-//! them.
+//! Folds the branches that the leaf has left (`fold: "left"` of protocol.md §6.8). At each fork, one row stands for all
+//! folded branches.
 //!
 //! The outline has the active path last among siblings ([`super::Scope::active_last`]), so the last child continues the
 //! conversation. The time is linear in the rows: a folded branch is skipped, and an ancestor is marked as open once.
@@ -17,7 +17,7 @@ use std::ops::Range;
 pub struct Left {
     /// A branch that contains one of these entries is open.
     pub expand: HashSet<Node>,
-    /// A fork at which one of these entries begins a branch has one row for each branch.
+    /// If one of these entries begins a branch, the fork above it has one row for each branch.
     pub each: HashSet<Node>,
 }
 

@@ -29,7 +29,7 @@ pub enum Render {
 
 /// The columns of one step of indent.
 const STEP: usize = 3;
-/// Guides with fewer columns have no room for the mark that stands for the steps that are left out.
+/// Guides with fewer columns have no room for the mark of the steps that are left out.
 const LEAST: usize = 6;
 
 /// How guides are drawn.

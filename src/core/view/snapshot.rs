@@ -7,7 +7,7 @@ use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 use hashbrown::HashMap;
 use std::ops::Range;
 
-/// The facts of one entry that a row needs, without those of its body.
+/// The facts of one entry that a row needs and that the body of the entry does not have.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub node: Node,

@@ -1,6 +1,6 @@
 //! Reads a file line by line through one reused buffer. Memory is limited by the longest line. If the file shrinks
-//! during the reading, it ends early, without an error. The bytes of a line that is too long for memory are skipped:
-//! they are searched for the line break, but not kept, and holes are not read.
+//! during the reading, it ends early, without an error. A line that is too long for memory is skipped: its bytes are
+//! searched for the line break, but not kept, and holes in the file are not read.
 
 use crate::cancel::Cancel;
 use crate::os::FileAt;

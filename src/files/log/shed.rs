@@ -282,7 +282,7 @@ impl ShedSource<'_> {
             && !damage.iter().any(|flag| flags.has(*flag))
     }
 
-    /// Writes the lines of the branches that move into the cold file, among those that are there.
+    /// Writes the cold file with its present lines and the lines of the branches that move into it.
     fn write_cold(&self, plan: &ShedPlan) -> Result<Vec<ShedBranch>> {
         let stored = cold::open(self.at)?;
         let mut sums: HashMap<usize, (u64, u64, Digest)> = HashMap::new();

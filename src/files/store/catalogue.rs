@@ -60,7 +60,7 @@ impl CatalogueRow {
         }
     }
 
-    /// The same row with these marks in place of its own.
+    /// The same row with these marks.
     pub(crate) fn with_marks(&self, marks: &SessionMarks) -> Self {
         Self {
             marks: marks.clone(),

@@ -411,8 +411,8 @@ mod tests {
     }
 
     /// Rows that use the time of the file were once compared with the rows of pi for files that had just been written.
-    /// Of 8,000 such files, one is written in the 122 ns in which the two programs rounded differently. The expected
-    /// numbers are the results of `fs.statSync(file).mtime.getTime()`.
+    /// About one in 8,000 such files has a time for which the two programs rounded differently. The expected numbers
+    /// are the results of `fs.statSync(file).mtime.getTime()`.
     #[test]
     fn the_time_of_a_file_is_rounded_as_javascript_rounds_it() {
         let directory = tempfile::tempdir().unwrap();

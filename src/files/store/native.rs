@@ -24,7 +24,7 @@ const MOST_RECORDED_BYTES: usize = 256;
 /// The conversations of another tool from which a session was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportSource {
-    /// The name of the tool from which the session was imported, as in `import`. `None` if the session was not made by
+    /// The name of the tool that the session was imported from, as in `import`. `None` if the session was not made by
     /// an import, and an agent continued in it.
     pub tool: Option<String>,
     /// The ids that the tool gave to these conversations, the main one first.

@@ -43,7 +43,7 @@ pub(super) struct CountedFile {
 
 struct FoundEntry {
     entry: CountedEntry,
-    /// The offset of the entry for which this one counts. A label counts for the entry that it labels.
+    /// The offset of the entry that a hit in this entry belongs to. A hit in a label belongs to the labelled entry.
     about: u64,
     is_label: bool,
     weights: Range<usize>,
@@ -253,7 +253,7 @@ impl CountedFile {
     }
 
     /// Keeps only the found entries at these offsets, which ascend. The second offset of each pair is the offset of the
-    /// entry for which the found one counts.
+    /// entry that the hit belongs to.
     pub(super) fn keep(&mut self, places: &[(u64, u64)]) {
         self.found.retain_mut(|found| {
             let place = places.binary_search_by_key(&found.entry.offset, |(own, _)| *own);
@@ -344,7 +344,7 @@ impl CountedFile {
     }
 }
 
-/// Removes the first item of the list and returns its weight, if `weight` returns one for it.
+/// If `weight` returns a weight for the first item of the list, removes the item and returns the weight.
 fn next_of<T, W>(list: &mut &[T], weight: impl FnOnce(&T) -> Option<W>) -> Option<W> {
     let (first, rest) = list.split_first()?;
     let weight = weight(first)?;

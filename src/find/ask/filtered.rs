@@ -18,7 +18,8 @@ use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 
-/// Removes the entries that do not pass the filters. Opens a session only if its counts do not decide this.
+/// Removes the entries that do not pass the filters. Opens a session only if its counts do not show whether its entries
+/// pass.
 pub(super) fn filter(
     searched: SearchedStore<'_>,
     request: &AskRequest,
@@ -47,7 +48,7 @@ pub(super) fn filter(
 }
 
 /// Returns, of the `offsets` in one session, those whose entries pass the filters. Each comes with the offset of the
-/// entry for which it counts.
+/// entry that the hit belongs to.
 fn passing(
     store: &Store,
     filters: &SearchRequest,

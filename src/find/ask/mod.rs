@@ -238,7 +238,7 @@ struct Update<'f> {
 }
 
 impl Update<'_> {
-    /// Makes what is missing in the background, with what the search has counted.
+    /// Starts to make the missing counts in the background. The counts that the search has made are used.
     fn begin(self, store: &Store, request: &AskRequest, read: HashMap<usize, Counts>) {
         let is_of_all = request.filters.session.is_none();
         let are_all = is_of_all && request.filters.tag.is_none();

@@ -277,8 +277,8 @@ fn counts_are_kept_once() {
     wait_for_segments(&store, path, &index, 1);
     assert_eq!(files_ending(path, "terms"), Vec::<PathBuf>::new());
     let first = segment_files(path);
-    // Most sessions of the segment change, and there are new ones, so it is given up. The sessions that have not changed
-    // are counted again for the next one.
+    // Most sessions of the segment change, and there are new sessions, so the segment is discarded. The unchanged
+    // sessions are counted again for the next segment.
     let half = SESSIONS / 2 + 1;
     for number in (0..half).chain(SESSIONS..SESSIONS + half) {
         write_session(&mut random, path, number);

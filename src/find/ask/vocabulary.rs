@@ -27,7 +27,7 @@ const MOST: usize = 3;
 pub struct NearWords {
     pub word: String,
     pub near: Vec<String>,
-    /// The one of `near` that counts in place of the word.
+    /// The word of `near` that replaces the unknown word.
     pub taken: Option<String>,
     /// The known words that count in its place because it is a part of them.
     pub(super) inside: Vec<String>,

@@ -373,7 +373,8 @@ fn save_side_index(
     Ok(labelled.filter(|all| all.iter().map(|one| one.label.len()).sum::<usize>() <= LABEL_BYTES))
 }
 
-/// Removes segments that the list does not name. Keeps new ones, since another process may be about to name them.
+/// Removes segments that the list does not name. Keeps new segments, since another process may be about to write a list
+/// that names them.
 fn remove_others(cache: &Cache, manifest: &Manifest) -> io::Result<()> {
     let is_named = |name: &str| manifest.segments.iter().any(|segment| segment.name == name);
     cache.remove_old(UNNAMED, |name| name.ends_with(ENDING) && !is_named(name))

@@ -141,8 +141,8 @@ impl EntryScores {
 pub(super) struct BlockTimes {
     /// The time of the oldest entry; the smallest number if an entry has no time.
     pub oldest: Millis,
-    /// For each score, the lowest first: the time of the newest entry with a field of this score; the largest number if
-    /// such an entry has no time.
+    /// For each score, the lowest first: the time of the newest entry with a field of this score. It is the largest
+    /// number if one of these entries has no time.
     newest: [Millis; ScoreSet::BITS as usize],
 }
 
@@ -375,7 +375,7 @@ impl SegmentWriter {
         }
     }
 
-    /// The number of a word of the vocabulary, to which it is added if it is new; `None` if the vocabulary is full.
+    /// The number of a word in the vocabulary. Adds the word if it is new. `None` if the vocabulary is full.
     fn number(&mut self, word: &[u8], hash: WordHash) -> Option<u32> {
         let Self {
             vocabulary,

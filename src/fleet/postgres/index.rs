@@ -18,7 +18,7 @@ use treelined_core::budget::TEAM_BYTES;
 use treelined_core::error::Result;
 use treelined_core::team::{TeamList, TeamRow};
 
-/// The most rows of one read, the newest ones. Fewer rows can fill the budget of the list.
+/// The most rows that one read returns; it returns the newest rows. Fewer rows can fill the budget of the list.
 const MOST_ROWS: i64 = 32_000;
 /// The most erased sessions that a list knows.
 const MOST_ERASED: usize = 32_000;

@@ -59,8 +59,8 @@ impl ReplicatedFile {
     /// Closes the log, then writes the same record to the file. Before that, the waiting lines of the file are
     /// published, and the file has all lines of the log. `None` if the log does not have the session.
     ///
-    /// If the log cannot be reached, this fails even if lines can be queued, since the file is about to leave the path
-    /// from which queued lines are published.
+    /// If the log cannot be reached, this fails even if lines can be queued: the file is about to move, but queued
+    /// lines are published from its present path.
     pub(crate) fn close(self: &Arc<Self>, source: &dyn Source) -> Result<Option<Closed>> {
         self.is_closing.store(true, Ordering::Release);
         let closed = self.close_settled(source);

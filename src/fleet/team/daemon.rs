@@ -217,8 +217,8 @@ impl SharedTeam {
         let mut listing = lock(&self.listing);
         match read {
             Ok(list) => {
-                // There may be no new list. The last one may have been marked as incomplete meanwhile, so the next call
-                // reads all of it.
+                // There may be no new list, but the old list may have been marked as incomplete meanwhile. Then the
+                // next call reads the whole list.
                 if let Some(list) = list {
                     listing.list = Arc::new(list);
                     listing.has_failed = false;

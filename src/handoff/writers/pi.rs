@@ -1,5 +1,5 @@
-//! Writes for pi a session file in pi's format, which is also treelined's. goose imports such a file, if it has one
-//! path.
+//! Writes a session file for pi. pi and treelined have the same format. goose imports such a file too, if it has only
+//! one path.
 
 use super::json::Lines;
 use super::session::{NATIVE_ID, NewSession, Steps, Written, command};

@@ -26,8 +26,8 @@ struct Builder<'a> {
     moved: HashMap<&'a str, usize>,
     /// For each conversation, its last message.
     tips: Vec<Option<usize>>,
-    /// For each conversation, the turns that come between the last message and the next one: the turn above all these
-    /// turns, and the last of these turns.
+    /// For each conversation, the turns between the last message and the next message: the first of these turns, and
+    /// the last.
     between: Vec<Option<(usize, usize)>>,
     /// The records without a node.
     dropped: Vec<usize>,

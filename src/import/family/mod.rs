@@ -17,7 +17,7 @@ use forest::{Forest, MemberNumber, Rules};
 use std::collections::HashMap;
 use treelined_core::timestamp::Millis;
 
-/// Joins the members of one tool. Sets their `is_superseded`, and moves their `aliases` out of them.
+/// Joins the members of one tool. Sets `is_superseded` of each member, and takes `aliases` out of the members.
 pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     supersede(members);
     let order = order(members, rules);

@@ -418,8 +418,8 @@ impl Context<'_> {
         labels
     }
 
-    /// The number of tips that the tool does not show: they are not the leaf of any member, or only of superseded
-    /// members.
+    /// The number of tips that the tool does not show: no member has the tip as its leaf, or only superseded members
+    /// have it.
     fn recovered(&self, group: &Group, layout: &Layout) -> u64 {
         let mut is_shown = vec![false; layout.entries.len()];
         for number in &group.members {

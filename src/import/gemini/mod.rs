@@ -9,8 +9,7 @@
 //!   message is the summary. If there is no unknown message, the list was cut.
 //! - A `user` message of `functionResponse` parts repeats results that `toolCalls` has.
 //! - The last message may grow until a message with another id follows.
-//! - The old document is one record, and the places of messages are ranges of it. The same is true for
-//!   `$set.messages`.
+//! - The old document is one record, and each message is a range of its bytes. The same is true for `$set.messages`.
 //! - The file of a subagent is `chats/<session of its parent>/<its session>.jsonl`.
 
 mod chat;

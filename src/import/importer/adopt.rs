@@ -148,8 +148,8 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The position in the record after a planned entry that an earlier import has written or adopted. An adopted
-    /// entry may have more text than one node, so the texts of all nodes that it stands for are passed again.
+    /// The position in the record after a planned entry that an earlier import has written or adopted. An adopted entry
+    /// may stand for several nodes. The position moves past the texts of all of them.
     fn behind_known(
         &self,
         contents: &mut dyn Contents,

@@ -487,7 +487,7 @@ fn has_changed(
         return Ok(true);
     }
     let is_other = |line: &[u8], made: &[u8]| mapped(line) != mapped(made);
-    // If the lines differ only because secrets were replaced in one of them, the tool has changed nothing.
+    // If the two lines differ only because secrets were replaced in one of them, the tool has not changed the record.
     Ok(is_other(&line, &made)
         && work
             .maker

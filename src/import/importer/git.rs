@@ -50,8 +50,8 @@ impl InGit {
         }
     }
 
-    /// The position for a new record of git in the session. `None` if both positions are the same as in `before`: the
-    /// file may then already have the record, or a newer one that a client has written.
+    /// The position for a new record of git in the session. `None` if both positions are the same as in `before`. Then
+    /// the file may already have this record, or a newer record that a client has written.
     pub(super) fn news(&self, before: &Self) -> Option<&GitPlace> {
         let is_new = |now: &GitPlace, before: &GitPlace| !now.is_empty() && now != before;
         if !is_new(&self.seen, &before.seen) && !is_new(&self.said, &before.said) {

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sources of a request that do not exist any more and whose end was held back. They are read from their origins.
+/// The sources of a request that no longer exist, but whose end was held back. They are read from their origins.
 pub(super) fn gone(
     request: &Request,
     found: &FoundSources,

@@ -137,7 +137,7 @@ impl ImportState {
         })
     }
 
-    /// Adds the state of the sources. `None` if one of them may have to be read again although it does not change.
+    /// Adds the state of the sources. `None` if a source may have to be read again although it does not change.
     pub(super) fn with_sources(
         mut self,
         sources: &[Source],

@@ -162,7 +162,7 @@ pub fn tokens_of(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
 
-/// The tokens for which an image counts (semantics.md §2).
+/// The number of tokens that an image counts as (semantics.md §2).
 const IMAGE_TOKENS: u64 = 1200;
 
 impl Part {

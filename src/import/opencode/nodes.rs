@@ -99,8 +99,8 @@ fn order<'a>((message, info): (&'a Message, &Info)) -> (Millis, &'a str) {
 pub(super) struct Thread<'a> {
     steps: &'a Steps<'a>,
     pub(super) nodes: Vec<Node>,
-    /// For each message, its first and its last node. If a message has no nodes, its last node is the one of the
-    /// message before.
+    /// For each message, its first and its last node. If a message has no nodes, its last node is the last node of the
+    /// message before it.
     first: Vec<Option<u32>>,
     last: Vec<Option<u32>>,
     /// The index of the message that may still grow.

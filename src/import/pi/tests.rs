@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// Eight times as many entries take eight times as long, and not 64 times, even if each entry names the next one as
+/// Eight times as many entries take about eight times as long, not 64 times, even if each entry names the next entry as
 /// its parent.
 #[test]
 fn time_is_linear_in_the_number_of_entries() {

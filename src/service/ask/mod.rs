@@ -356,7 +356,7 @@ impl<A> Asks<A> {
 }
 
 impl<A> OpenQuestion<A> {
-    /// Adds the answer that counts in place of this answerer's answer, if there is one.
+    /// Adds the answer that replaces the answer of this answerer, if there is one.
     fn answer_instead(&mut self, by: Answerer, is_gone: bool) -> Option<&A> {
         let lists = [
             Some(&mut self.instead),

@@ -36,7 +36,7 @@ pub(crate) struct Creator {
 }
 
 impl Creator {
-    /// Creates the session. This call takes the place in its queue.
+    /// Creates the session. The request enters the queue of the session before this function returns.
     pub(crate) fn run(
         self,
         call: &Arc<Call>,

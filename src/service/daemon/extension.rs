@@ -1,5 +1,5 @@
-//! Extensions as answerers of before events (protocol.md §11): which extensions cannot answer, and the answers that
-//! count in their place.
+//! Extensions as answerers of before events (protocol.md §11): which extensions cannot answer, and which answers then
+//! count instead.
 
 use super::event_question::EventQuestion;
 use super::questions::Questions;

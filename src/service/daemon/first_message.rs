@@ -13,7 +13,7 @@ pub(super) fn of(state: &SessionState) -> &str {
     }
 }
 
-/// The first message, if one of these new entries is it; `None` if there is none or an earlier entry is it.
+/// The first message of the session, if it is one of these new entries; otherwise `None`.
 pub(super) fn among<'s>(state: &'s SessionState, nodes: &[Node]) -> Option<&'s str> {
     match state.first_message.get() {
         Some(_) => None,

@@ -49,7 +49,7 @@ impl ListWatch {
         // Every call has the same runtime.
         let _same = self.runtime.set(runtime.clone());
         // From here on, each change causes a look, and the look waits for the lock. The flag is set before the rows are
-        // read, since otherwise a change between both would be in no row and in no look.
+        // read. Otherwise a change between the two steps would be missing in the rows, and would cause no look.
         self.is_active.store(true, Ordering::Release);
         let known = self.rows();
         self.is_active.store(

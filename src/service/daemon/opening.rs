@@ -30,7 +30,7 @@ pub(crate) struct OpenOptions {
     pub durability: Option<wire::DurabilityPolicy>,
 }
 
-/// Opens the session with this id. This call takes the place in the session's queue.
+/// Opens the session with this id. The request enters the queue of the session before this function returns.
 pub(crate) fn by_id(
     call: &Arc<Call>,
     id: &str,

@@ -48,8 +48,8 @@ impl Registry {
         self.queues.lease(by, Some(id), Scope::Change, &nobody)
     }
 
-    /// Returns the guard of the session that a request names, after all earlier requests to the session. This call
-    /// takes the place in the session's queue.
+    /// Returns the guard of the session that a request names, after all earlier requests to the session. The request
+    /// enters the queue of the session before this function returns.
     pub(crate) fn guard(
         &self,
         by: Asker,

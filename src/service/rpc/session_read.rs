@@ -195,7 +195,8 @@ fn run_in_order(
     });
 }
 
-/// Reserves the memory of the answer, which has at most what the client takes, twice while it is made.
+/// Reserves the memory of the answer. An answer has at most as many bytes as the client takes, and needs twice as much
+/// memory while it is made.
 fn reserve(call: &Call, work: Work) -> Result<()> {
     let most = call.connection.longest_message() as u64;
     call.reserve(work.makes.min(most.saturating_mul(2)))

@@ -109,8 +109,8 @@ impl Contract {
         self.validate_definition(&definition, value)
     }
 
-    /// A message must have the required members of JSON-RPC and of `needed`. It may have those of `optional`, and no
-    /// others.
+    /// A message must have the required members of JSON-RPC and of `needed`. It may also have the members of
+    /// `optional`, but no other members.
     fn envelope(value: &Value, needed: &[&str], optional: &[&str]) -> Result<(), String> {
         let members = value.as_object().ok_or("is no object")?;
         let is_known = |name: &String| {

@@ -176,7 +176,7 @@ pub(crate) fn branch_id(tree: &str, entry: &str) -> String {
     format!("{BRANCH}{entry}:{tree}")
 }
 
-/// The session and the tip of the branch for which a session id stands.
+/// The session and the tip of the branch that a session id stands for.
 pub(crate) fn branch_of(session: &str) -> Option<(&str, &str)> {
     let (entry, tree) = session.strip_prefix(BRANCH)?.split_once(':')?;
     Some((tree, entry))

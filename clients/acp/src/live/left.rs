@@ -110,8 +110,8 @@ async fn open_again(
     Ok(())
 }
 
-/// Closes sessions that the conversation has left, if the agent can load them again. These are the sessions that it
-/// left long ago, and the oldest ones if there are many.
+/// Closes sessions that the conversation has left, if the agent can load them again. It closes the sessions that were
+/// left long ago. If many remain, it closes the oldest of them too.
 pub(super) fn close(live: &Live) {
     let mut router = live.router();
     let about = router.about();

@@ -51,7 +51,7 @@ pub(crate) struct Agents {
     questions: HashMap<String, String>,
     /// The requests for permission that the relay has answered.
     answered: HashSet<String>,
-    /// For an agent session that needs the conversation as text: the block that is put before its first prompt.
+    /// For an agent session that gets the conversation as text: the block before its first prompt.
     handoffs: HashMap<String, String>,
     /// The agent sessions that were made for a move and have no prompt yet, with the files that were made for them.
     fresh: HashMap<String, Vec<Placed>>,

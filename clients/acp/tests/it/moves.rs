@@ -251,7 +251,8 @@ fn a_moved_conversation_goes_on_in_the_next_run() {
     );
 }
 
-/// An agent whose own sessions can be made gets one; a program of its name stands for its import.
+/// treelined can make sessions of this agent, so the agent gets one. In this test a script with the name of the agent
+/// replaces the import command of the agent.
 #[test]
 fn a_session_of_the_agents_own_kind_is_made_and_loaded() {
     use std::os::unix::fs::PermissionsExt;

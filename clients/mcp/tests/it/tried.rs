@@ -127,7 +127,7 @@ fn the_newest_attempts_come_first() {
     let mut lines = vec![
         json!({"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd}),
     ];
-    // The order of the days is neither that of the file nor its reverse.
+    // The order of the days differs from the order of the file and from its reverse.
     for (id, day) in [("first", 3), ("second", 9), ("third", 1), ("fourth", 5)] {
         let message = json!({"role": "user", "content": "Clear the zebra cache."});
         let at = format!("2026-01-0{day}T00:00:00.000Z");

@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the word before the text of a row, which is that of all clients (protocol.md §6.9).
+    /// Returns the word before the text of a row. All clients show the same word (protocol.md §6.9).
     pub fn word(&self) -> &str {
         match self {
             Self::User => "user",

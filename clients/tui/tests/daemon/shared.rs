@@ -322,7 +322,7 @@ async fn commands_of_other_clients_are_listed_run_and_cancelled() {
     tui.daemon.close().await;
 }
 
-/// The daemon ends; the program says so, and goes on with another daemon at the same place.
+/// The daemon ends. The program reports this, and continues with another daemon at the same address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_goes_on_with_the_next_shared_daemon() {
     let place = Place::new();

@@ -184,8 +184,8 @@ fn the_cursor_stays_when_a_branch_is_gone() {
     assert!(screen.text().contains("unarchive has failed"));
 }
 
-/// An open branch did not say its name, and a row not that sessions come from it. Labels were before names, and a
-/// failure was a colour.
+/// Once an open branch did not show its name, and a row did not show that other sessions come from it. Labels were
+/// before names, and a failure was a colour.
 #[test]
 fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     let born = |id: &str, kind: &str| BornSession {

@@ -97,8 +97,8 @@ fn a_hidden_leaf_of_others_is_shown_at_the_row_above() {
     assert!(screen.text().contains("Add the import. ← active, others"));
 }
 
-/// Other programs wrote to the file after an undo. A restarted daemon takes its leaf from the file, and the
-/// user was not told that the undone position was lost.
+/// Other programs wrote to the file after an undo. A restarted daemon takes its leaf from the file. Once the user did
+/// not learn that the undone position was lost.
 #[test]
 fn a_restart_that_changes_the_leaf_is_reported() {
     let restart = |screen: &mut Screen| {

@@ -11,7 +11,7 @@ fn readme() -> String {
     std::fs::read_to_string(here().join("README.md")).unwrap()
 }
 
-/// Compares the README with what it is to be; `UPDATE_README=1` writes it instead.
+/// Compares the README with the text that it must have. `UPDATE_README=1` writes the text instead.
 #[track_caller]
 fn is_to_be(made: &str) {
     if std::env::var_os("UPDATE_README").is_some() {

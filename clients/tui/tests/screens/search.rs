@@ -103,7 +103,7 @@ fn hits_are_grouped_by_session_with_marks_and_branch() {
     screen.check("search-tiny");
 }
 
-/// The daemon ends a search once the page is certain; the counts are then the least ones.
+/// The daemon ends a search once the page is certain. The true counts may then be higher.
 #[test]
 fn counts_that_are_only_the_least_are_said_to_be_so() {
     let mut screen = searching(80, 12, "build");

@@ -23,7 +23,7 @@ const MOST_TERMS: usize = 250;
 const PART_WEIGHT: f64 = 0.5;
 /// The weight of a whole identifier or path that has parts.
 const WHOLE_WEIGHT: f64 = 1.5;
-/// The weight of a known word that counts in place of a mistyped one.
+/// The weight of a known word that replaces a mistyped word.
 const TAKEN_WEIGHT: f64 = 0.7;
 /// The weight of a known word that has the word of the question as a part.
 const INSIDE_WEIGHT: f64 = 0.2;

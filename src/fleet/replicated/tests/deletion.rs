@@ -75,7 +75,7 @@ fn a_deletion_without_the_log_fails_and_changes_nothing() {
     assert_eq!(published, PublishOutcome::Published);
 }
 
-/// A session that the log does not have is deleted without the log, even if the log is away.
+/// If the log does not have a session, the deletion needs no log, even if the log cannot be reached.
 #[test]
 fn a_deletion_of_a_session_that_the_log_has_not_makes_no_log() {
     let setup = Setup::of(&[line(1)]);

@@ -296,7 +296,7 @@ fn a_log_that_lost_lines_is_named_and_the_file_keeps_them() {
     assert!(replica.is_equal());
 }
 
-/// A log that was made anew has other places for the same lines.
+/// A log that was made anew has the same lines at other positions.
 #[test]
 fn an_open_file_goes_on_with_a_log_that_was_made_anew_and_filled_again() {
     let setup = Setup::of(&[line(1), line(2)]);

@@ -417,8 +417,8 @@ fn a_record_is_known_among_many_sessions() {
     assert_eq!(report["totals"]["entriesAdded"], 18, "{report}");
 }
 
-/// A session from an import got messages from a recorder later. When it was written anew, the new file once lacked
-/// them, because the ledger did not have them.
+/// A session from an import got messages from a recorder later. When the session was written anew, the new file once
+/// lacked these messages, because the ledger did not have them.
 #[test]
 fn a_session_with_a_record_is_not_written_anew() {
     for tool in Tool::AGENTS {

@@ -39,8 +39,8 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-    /// For random members: every node has an entry in the session of its member, entries are unique and below earlier
-    /// ones.
+    /// For random members: every node has an entry in the session of its member, each entry is unique, and its parent
+    /// is an earlier entry.
     #[test]
     fn every_node_has_one_place_below_earlier_ones(
         mut members in proptest::collection::vec(any_member(), 1..7), shared in any::<bool>(), split in any::<bool>()

@@ -8,8 +8,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Removes conversations that another export has with the same bytes. If one of them was imported before, that one
-/// stays.
+/// If several exports have the same conversation with the same bytes, keeps only one of these sources. If one was
+/// imported before, it is kept.
 pub(super) fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
     let is_known = |source: &Source| {
         let row = ledger.source(source.tool, &source.name());

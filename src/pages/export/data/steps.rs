@@ -37,9 +37,9 @@ pub(super) struct Step {
     /// Whether an archived branch begins with it.
     pub begins_archived: bool,
     pub is_background: bool,
-    /// Whether a branch begins with it: it has no step above it, or siblings.
+    /// Whether a branch begins with this step: it has siblings, or no step above it.
     pub begins: bool,
-    /// The first step of its stretch. A stretch is the steps from one that begins a branch down to the next fork.
+    /// The first step of its stretch. A stretch has the steps from the beginning of a branch down to the next fork.
     pub head: Node,
     /// The nearest step at or above it that names the group of its candidates, if any.
     pub group: Option<Node>,

@@ -26,7 +26,7 @@ struct Made {
     is_error: bool,
 }
 
-/// A random session: its steps, what judges them, and where it opens.
+/// A random session: its steps, the judgements of the steps, and the position where it opens.
 struct Session {
     steps: Vec<Made>,
     /// Label texts by step; the last one of a step counts.
@@ -216,7 +216,8 @@ impl Session {
             .any(|at| self.archived.contains(at) && !self.is_on_path(*at))
     }
 
-    /// The judgements of answers: whether they are good, the one chosen in their place, and the origin. The last one counts.
+    /// The judgement of each answer: whether it is good, the answer that was chosen instead, and the origin of the
+    /// judgement. The last judgement of an answer counts.
     fn verdicts(&self) -> Vec<Option<(bool, Option<usize>, &'static str)>> {
         let mut verdicts = vec![None; self.steps.len()];
         for (number, (at, label)) in self.labels.iter().enumerate() {

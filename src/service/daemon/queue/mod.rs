@@ -105,7 +105,8 @@ impl<Q: Sessions> Queues<Q> {
         run_here(|| job(lease));
     }
 
-    /// Like [`Self::run`], but returns a place that becomes the lease. This call takes the place in the queue.
+    /// Like [`Self::run`], but returns a place in the queue, which becomes the lease. The request enters the queue
+    /// before this function returns.
     pub(crate) fn lease(
         self: &Arc<Self>,
         by: Asker,

@@ -84,8 +84,8 @@ impl LogMembers {
     }
 }
 
-/// The members `team`, `teamCount` and `teamDiagnostic`. `team` has as many sessions as fit, of those that have no row
-/// in `here`.
+/// The members `team`, `teamCount` and `teamDiagnostic`. `team` has sessions that have no row in `here`, as many as
+/// fit.
 pub(super) fn members(
     team: &TeamList,
     here: &[Arc<CatalogueRow>],

@@ -154,8 +154,9 @@ impl Outbox {
         self.push_item(OutboxItem::Message(message), class);
     }
 
-    /// Queues an answer, in one piece or in several so that a large one need not be copied. Its memory may be `reserved` already. False if there is no memory for it; then it is not
-    /// queued. If not `may_refuse`, it is always queued.
+    /// Queues an answer, in one piece or in several so that a large one need not be copied. Its memory may be
+    /// `reserved` already. If there is no memory for it, returns false and does not queue it. If not `may_refuse`, it
+    /// is always queued.
     #[must_use]
     pub(crate) fn push_answer(
         &self,
