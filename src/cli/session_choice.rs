@@ -249,7 +249,8 @@ fn copied(daemon: &mut ChildDaemon, id: &str) -> anyhow::Result<PathBuf> {
     Ok(opened.session.path)
 }
 
-/// The absolute path of an existing file. A file that cannot be read counts too: opening it will report that.
+/// The absolute path of an existing file. A file that exists but cannot be read is included: opening it then reports
+/// the reason.
 pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     let path = Path::new(text);
     let exists = match path.metadata() {

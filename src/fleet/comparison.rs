@@ -54,7 +54,7 @@ pub(super) struct Agreement {
     pub(super) position: Position,
     /// Bytes of the file.
     pub(super) offset: u64,
-    /// The end of the part before the one with the last lines.
+    /// The end of the part before the part of the last lines.
     previous: Position,
     /// The lines of the last part that has some.
     pub(super) last: Vec<u8>,
@@ -213,7 +213,7 @@ fn rewound(record: &ReplicaRecord, session: &str) -> Error {
     Error::new(Kind::LogRewound, why)
 }
 
-/// The bytes of a file, matched with those of a log.
+/// The bytes of a file, matched with the bytes of a log.
 struct FileBytes<'a> {
     parts: LogParts<'a>,
     unmatched: Vec<u8>,

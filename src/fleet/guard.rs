@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Kind, Result};
 
-/// The most messages that are checked, the newest ones. Only their headers are read.
+/// The most messages that are checked, beginning with the newest. Only their headers are read.
 const MOST_LOOKED_AT: u64 = 200_000;
 /// The most foreign messages that are named.
 const MOST_NAMED: usize = 100;
@@ -36,7 +36,7 @@ pub struct ForeignMessages {
     pub count: u64,
     /// The first of these messages, 100 at most.
     pub named: Vec<ForeignMessage>,
-    /// The number of messages that were checked, the newest ones.
+    /// The number of checked messages. They are the newest of the stream.
     pub looked_at: u64,
 }
 

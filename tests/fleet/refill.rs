@@ -39,7 +39,7 @@ fn a_server_that_lost_everything_gets_all_back_by_pushes() {
     server.lose_all();
     laptop.until_sound(&CREATE);
     assert_eq!(laptop.kind(&["pull", "shared", "--json"]), "logRewound");
-    // A daemon appends nothing behind lines that the server does not have.
+    // A daemon does not append after lines that the server lacks.
     until(|| there.kind("append_message", message("shared", "too early")) == "logRewound");
 
     let pushed = laptop.done(&["push", "--all", "--json"]);

@@ -33,7 +33,7 @@ pub struct Outcome {
     pub conflicts: Vec<(Name, String)>,
     /// Whether the stage has bytes that are saved nowhere else.
     pub keeps_stage: bool,
-    /// The stages of killed restores that have bytes which are saved nowhere else.
+    /// The stages of killed restores, if a stage has bytes that are saved nowhere else.
     pub left: Vec<Name>,
 }
 

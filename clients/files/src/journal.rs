@@ -24,7 +24,7 @@ pub struct Journal {
     pub session: Option<String>,
     pub entry: Option<String>,
     pub undoes: Option<String>,
-    /// Whether the restore that this one takes back was an undo.
+    /// Whether this restore reverts an undo.
     #[serde(default)]
     pub redoes: bool,
     /// Whether the restore ran to its end.

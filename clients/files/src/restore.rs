@@ -32,7 +32,7 @@ pub struct Target {
     pub modes: BTreeMap<Name, u32>,
     pub session: Option<String>,
     pub entry: Option<String>,
-    /// The id of the restore that this one takes back.
+    /// The id of the restore that this one reverts.
     pub undoes: Option<String>,
     /// Whether the restore that is taken back was an undo.
     pub redoes: bool,
@@ -51,7 +51,7 @@ pub struct Plan {
     /// The files that stay because they were left out when the target was saved. So it is not known whether they
     /// existed then.
     pub kept: Vec<Name>,
-    /// The files that stay because they have changed since the restore that is taken back.
+    /// The files that stay, because they have changed since the restore that is reverted.
     pub since: Vec<Name>,
     /// For each file, the number of added and of removed lines; `None` if it is not text.
     pub lines: BTreeMap<Name, Option<(u64, u64)>>,

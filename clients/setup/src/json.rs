@@ -1,5 +1,5 @@
-//! Adds to JSON with comments, and takes out again, without touching the rest: hooks, and the MCP servers of
-//! Claude Code, Gemini CLI and opencode.
+//! Adds hooks and MCP servers to JSON with comments, and removes them, without a change to the rest. It does so for the
+//! settings of Claude Code, Gemini CLI and opencode.
 
 use crate::refusal::Refusal;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};

@@ -14,7 +14,7 @@ const NAME: &str = "treelined";
 /// A piece of a file.
 #[derive(Clone)]
 pub(crate) enum Piece {
-    /// The hooks of Claude Code, Codex or Gemini CLI, with those that recall or without.
+    /// The hooks of Claude Code, Codex or Gemini CLI, with or without the hooks that recall.
     Hooks { agent: Agent, recalls: bool },
     /// Codex's `notify` and server.
     Codex,
@@ -104,7 +104,8 @@ impl Piece {
         hooks
     }
 
-    /// Whether there is something to put in: hooks that only recall may not be asked for.
+    /// Whether this setup adds the piece. If all hooks of an agent are for recalling, they are added only with
+    /// `--recall`.
     fn is_wanted(&self, program: &Program) -> bool {
         !matches!(self, Self::Hooks { .. }) || !self.hooks(program).is_empty()
     }
@@ -131,7 +132,7 @@ impl Piece {
                 let all = wanted.map(|piece| piece.presence(program, text));
                 let all = all.collect::<Result<Vec<_>, _>>()?;
                 let has = |presence| all.contains(&presence);
-                // With one of ours and without another it is what an earlier setup has written.
+                // If one of our hooks is there and another one is missing, an earlier setup has written them.
                 Ok(match (has(Presence::Missing), has(Presence::Same)) {
                     _ if has(Presence::Older) => Presence::Older,
                     (true, true) => Presence::Older,
@@ -143,7 +144,7 @@ impl Piece {
         }
     }
 
-    /// The text with it, which has it not.
+    /// Adds the piece to a text that does not have it.
     pub(crate) fn add(&self, program: &Program, text: &str) -> Result<String, Refusal> {
         match self {
             Self::Hooks { .. } => json::add_hooks(text, &self.hooks(program)),

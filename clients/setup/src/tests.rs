@@ -419,7 +419,7 @@ fn hooks_beside_a_server_are_one_piece_with_it() {
     );
 }
 
-/// As the hooks of Claude Code, those in our own files stay with another setup.
+/// Setup without `--recall` keeps the recalling hooks in our own files, like the hooks of Claude Code.
 #[test]
 fn a_plugin_that_recalls_stays_until_everything_goes() {
     let plugin = |recalls| Piece::Plugin { recalls };

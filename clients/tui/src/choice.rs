@@ -133,7 +133,8 @@ fn missing(named: &str) -> ShellError {
     ShellError::new(NOT_FOUND, message, "treelined list --all")
 }
 
-/// The absolute path of an existing file. A file that cannot be read counts too: opening it will report that.
+/// The absolute path of an existing file. A file that exists but cannot be read is included: opening it then reports
+/// the reason.
 fn existing_file(named: &str) -> Option<String> {
     let path = Path::new(named);
     let exists = match path.metadata() {

@@ -7,8 +7,8 @@ pub fn command_line(words: &[String]) -> String {
 }
 
 /// Returns whether the words can safely be pasted into a terminal. They must not contain control characters, or
-/// characters that change the order in which others are shown. Quotes do not help, since a terminal interprets a
-/// pasted line break or escape sequence as a key.
+/// characters that change the order in which text is shown. Quotes do not help, since a terminal interprets a pasted
+/// line break or escape sequence as a key.
 pub fn is_safe(words: &[String]) -> bool {
     let is_unsafe = |char: char| {
         char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -261,7 +261,7 @@ impl FoundHits {
         };
         let last = wanted.checked_sub(1).and_then(|last| kept.get(last));
         let last = last.and_then(|at| self.hits.get(*at));
-        // An equal score may be that of a newer entry.
+        // An entry with an equal score may be newer.
         last.is_some_and(|(_, one)| one.hit.score > next.bound)
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct Row {
 }
 
 impl AskIndex {
-    /// The segments that the list names now. Opens those that are not in memory yet.
+    /// The segments that the list names now. Opens the segments that are not in memory yet.
     pub(super) fn segments(&self, cache: &Cache) -> Arc<Segments> {
         let numbers = listed(cache);
         let mut loaded = lock(&self.loaded);

@@ -1,4 +1,5 @@
-//! Publishes what only a file has, where file and log have gone on apart, or the log has lost lines and got others.
+//! Publishes the lines that only a file has. Either both the file and the log have new lines, or the log has lost lines
+//! and has got other ones.
 
 use super::super::backend::{LogBackend, Position};
 use super::super::comparison::{Agreement, Relation, Tail};

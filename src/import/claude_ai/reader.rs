@@ -10,7 +10,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
+/// The longest id that is used unchanged, in bytes. The hash of a longer id is used instead of the id.
 const LONGEST_ID: usize = 128;
 /// The parent of the first messages. It is not a message itself.
 const ROOT: &str = "00000000-0000-4000-8000-000000000000";

@@ -8,7 +8,7 @@ use crate::member::{Member, Node, NodeKind, Parent, Place, Spawner};
 use hashbrown::{HashMap, HashSet};
 
 /// The members of a source: the main conversation, and then the conversations of subagents. Without a main
-/// conversation, the first member is the one of the first subagent.
+/// conversation, the first member is the conversation of the first subagent.
 pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Vec<Member> {
     let by_prompt = prompts(source);
     let mut writer = Writer {

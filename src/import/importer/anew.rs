@@ -44,7 +44,7 @@ pub(super) fn sources(
     }
 }
 
-/// Whether a source is the one of a row. The file may have moved since.
+/// Whether a row is about this source. The file may have moved since the row was written.
 fn is_of(source: &Source, row: &SourceRow, ledger: &Ledger) -> bool {
     let name = source.name();
     let now = ledger.source(source.tool, &name);

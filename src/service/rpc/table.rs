@@ -24,7 +24,8 @@ pub(super) struct Method {
 }
 
 impl Method {
-    /// Whether a request that is answered with an error after it ran has changed nothing that a retry would change again.
+    /// Whether a request of this method may be repeated after it ran and its answer was an error: the first run has not
+    /// changed anything.
     pub(super) fn only_reads(&self) -> bool {
         let reads = matches!(self.scope, Scope::Session(Access::Read));
         reads || self.right == Right::Read

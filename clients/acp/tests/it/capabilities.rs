@@ -292,7 +292,7 @@ fn a_fork_ends_at_the_message_that_it_names() {
     assert_eq!(path(&folders, "before"), ["one", "You said: one", "before"]);
 }
 
-/// The messages of a branch that is opened have ids at which a fork can end.
+/// When a branch is opened, its messages have ids, and a fork can end at each of these messages.
 #[test]
 fn a_branch_that_is_opened_can_be_forked_at_its_messages() {
     let folders = Folders::new();

@@ -237,7 +237,8 @@ child.stdin.close()
 sys.exit(child.wait())
 "#;
 
-/// An import came between the recorder's look for what imports have brought and its append: the turn was there twice.
+/// The recorder looks whether an import has already written the turn, and then appends it. Once an import came between
+/// these two steps, and the session had the turn twice.
 #[test]
 fn an_import_between_look_and_append_is_seen() {
     for text in ["two", "You said: two"] {
@@ -288,7 +289,8 @@ fn another_conversation_with_an_id_that_was_recorded_is_a_session_of_its_own() {
     }
 }
 
-/// The recorder looked for the end of an import no further than a thousand entries, and went on in the middle of it.
+/// The recorder once looked for the end of an import only within a thousand entries, and continued in the middle of a
+/// longer import.
 #[test]
 fn a_recorder_goes_on_behind_a_long_import() {
     let folders = Folders::new();

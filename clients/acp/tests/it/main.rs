@@ -280,7 +280,8 @@ fn a_fork_is_a_branch_of_the_same_tree() {
     assert_eq!(recorded[6], row("user", "other", Some(3)));
 }
 
-/// Of two branches that begin with the same words the first was taken, and the rest of the other was recorded again.
+/// Two branches begin with the same words. The loaded history of the second branch was once taken for the first branch,
+/// so its rest was recorded again.
 #[test]
 fn a_loaded_history_is_found_on_its_own_branch() {
     let folders = Folders::new();
@@ -350,7 +351,7 @@ fn a_fork_that_tells_its_history_is_aligned() {
     assert_eq!(recorded[9], row("user", "third", Some(8)));
 }
 
-/// See `gaps`: the length of a message is that of the README here.
+/// Like the tests in `gaps`, but with the limit on the length of a message that the README names.
 #[test]
 fn a_first_update_of_48_mebibytes_leaves_a_gap() {
     let folders = Folders::new();

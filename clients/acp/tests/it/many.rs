@@ -108,7 +108,7 @@ fn ten_moves_with_agents_that_lack_one_capability() {
     }
 }
 
-/// The next run goes on where the last prompt was, whichever request of a move the agent has got last.
+/// The next run continues at the last prompt, whichever request of the move was the last one that the agent got.
 #[test]
 fn a_kill_between_the_steps_of_a_move_changes_nothing() {
     for stalls in [

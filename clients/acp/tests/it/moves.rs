@@ -301,7 +301,8 @@ fn a_session_of_the_agents_own_kind_is_made_and_loaded() {
     assert_eq!(path, ["one", "You said: one", "show"]);
 }
 
-/// Wherever a kill comes, the next run goes on where the last prompt was: before the move, since no prompt came after it.
+/// If the recorder is killed at any point of a move, the next run continues at the last prompt. No prompt came after
+/// the move, so this is the position before the move.
 #[test]
 fn a_killed_move_changes_nothing() {
     for delay in [0, 5, 15, 40, 120] {

@@ -60,8 +60,7 @@ pub(super) enum Event {
 }
 
 impl HookInput {
-    /// Adds the code with which a command ended, if only the file of the conversation has it: Codex writes the output alone to a
-    /// hook.
+    /// Adds the exit code of a command if only the file of the conversation has it. Codex gives a hook only the output.
     pub(super) fn with_code(mut self) -> Self {
         let is_named = self.tool_response.is_string() && !self.tool_use_id.is_empty();
         if let Some(path) = self.transcript_path.as_deref().filter(|_| is_named)

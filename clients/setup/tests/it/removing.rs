@@ -155,8 +155,8 @@ fn changes_of_others_stay() {
     );
 }
 
-/// The record once had all of the file from the first to the last changed place, and the preview showed the keys in
-/// between.
+/// The record once had the whole text between the first and the last change of the file, and the preview showed the
+/// keys in this text.
 #[test]
 fn secrets_are_neither_kept_nor_shown() {
     let home = Home::new();

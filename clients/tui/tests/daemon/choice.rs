@@ -115,7 +115,7 @@ async fn a_daemon_that_cannot_be_started_is_an_error_with_the_options_that_name_
     );
 }
 
-/// The list showed these sessions, and the command line knew none of them.
+/// Once the list showed these sessions, but the command line did not find them.
 #[tokio::test]
 async fn a_session_that_only_the_log_has_is_found_as_one_with_a_file() {
     let sessions = Sessions::with(&[("abcd1111", "A tour")]).await;

@@ -1,4 +1,4 @@
-//! The search over all sessions, and that of the tree.
+//! The search over all sessions, and the search in the tree.
 
 use super::{Answer, Effect, Entry, Fixture, chain};
 use treelined_tui::marked::MarkedText;

@@ -221,7 +221,7 @@ fn a_summary_streams_in_and_esc_aborts() {
     assert!(screen.text().contains("Aborted. Nothing has moved."));
 }
 
-/// "A hook has failed" named neither the hook nor what it said.
+/// The message "A hook has failed" once named neither the hook nor its output.
 #[test]
 fn a_hook_that_fails_is_named_with_what_it_said() {
     let mut screen = choosing("home");

@@ -288,7 +288,7 @@ fn of_tools() -> Vec<SessionRow> {
     ]
 }
 
-/// A list of a hundred sessions was one row after the other, whatever project and tool they were of.
+/// A list of a hundred sessions once had no groups, although the sessions belong to several projects and tools.
 #[test]
 fn sessions_are_grouped_by_project_tool_and_date() {
     let mut screen = Screen::list(80, 14, of_tools());

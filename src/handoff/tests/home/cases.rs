@@ -112,7 +112,7 @@ fn three_hops_are_one_session() {
     }
 }
 
-/// Two agents continue from the same entry. The leaf is at the one that answered first.
+/// Two agents continue from the same entry. The leaf is in the branch of the agent that answered first.
 #[test]
 fn two_agents_at_once_are_two_branches() {
     let tour = Tour::new();

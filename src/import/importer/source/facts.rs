@@ -232,7 +232,7 @@ pub(crate) struct Scan {
     /// The number of (decompressed) bytes up to the end of the last whole record.
     pub(crate) len: u64,
     pub(crate) records: u64,
-    /// The places that are neither a record nor white space.
+    /// The ranges that are neither a record nor white space.
     pub(crate) unparsable: Vec<Place>,
     /// The SHA-256 of the first `len` bytes.
     pub(crate) prefix_hash: [u8; 32],

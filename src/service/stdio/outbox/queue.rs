@@ -82,7 +82,7 @@ pub(crate) enum OutboxItem {
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
     Delta(Box<QueuedDelta>),
-    /// A range of lost messages. It is in the position of the first of them.
+    /// A range of lost messages. It is at the position of the first of these messages.
     Gap {
         session: Arc<str>,
         from: u64,
