@@ -22,7 +22,7 @@ use treelined_wire::{ImportedFile, ImportedSession};
 const MAX_FAILURES: usize = 10;
 /// The most sessions with entries held back that are shown; `--json` prints all of them.
 const MAX_HELD: usize = 5;
-/// The most sessions with others of the same conversation that are shown; `--json` prints all of them.
+/// The most sessions that are shown because other sessions have the same conversation; `--json` prints all of them.
 const MAX_CONVERSATIONS: usize = 5;
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -239,7 +239,7 @@ fn legends(tools: &BTreeMap<&str, Sums>) -> impl Iterator<Item = &'static str> {
         ),
         (
             gaps,
-            "gaps: places where the entry before is missing in the tool's files",
+            "gaps: entries whose previous entry is missing in the files of the tool",
         ),
     ];
     let shown = legends.into_iter().filter(|(is_shown, _)| *is_shown);

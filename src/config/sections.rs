@@ -44,7 +44,7 @@ pub(super) struct FileSections {
 #[serde(deny_unknown_fields)]
 pub(super) struct AccessSection {
     pub(super) socket: PathBuf,
-    /// Only the sessions in them or below exist.
+    /// For these clients, only the sessions in these directories or below exist.
     pub(super) directories: Vec<PathBuf>,
     pub(super) may: Option<MayName>,
     /// Whether secrets are replaced.

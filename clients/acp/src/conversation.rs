@@ -88,7 +88,7 @@ pub struct Conversation {
     /// The requests without a response, by the side that sent them and by their ids as JSON.
     requests: HashMap<(Side, String), Request>,
     sessions: HashMap<String, Open>,
-    /// Whether a message is lost whose session is unknown. The next session with a message gets the gap.
+    /// Whether a message of an unknown session is lost. The next session with a message gets the gap.
     has_gap: bool,
     /// The session of the latest message; empty before the first.
     latest: String,
@@ -157,7 +157,7 @@ impl Conversation {
         aborted.collect()
     }
 
-    /// Whether no turn, no request and no gap is open.
+    /// True if no turn, no request and no gap is open.
     pub fn is_idle(&self) -> bool {
         let has_turn = self.sessions.values().any(|open| !open.turn.is_empty());
         self.requests.is_empty() && !has_turn && !self.has_gap

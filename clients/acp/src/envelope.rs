@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// The most bytes of a key or a value that is kept; a longer one is left out.
 const MAX_TOKEN: usize = 64 << 10;
-/// `MEMBERS` are kept of the message itself, and `INNER` of its `params` and its `result`.
+/// `MEMBERS` are the kept members of the message, and `INNER` the kept members of its `params` and its `result`.
 const MEMBERS: [&str; 3] = ["id", "method", "result"];
 const INNER: [&str; 3] = ["sessionId", "cwd", "stopReason"];
 
@@ -15,8 +15,8 @@ pub struct Envelope {
     message: Map<String, Value>,
     /// The number of objects and arrays that are open.
     depth: usize,
-    /// For each of the two outermost open containers: the key of its present member, and whether the colon after the
-    /// key was read.
+    /// For each of the two outermost open containers: the key of the member that is being read, and whether the colon
+    /// after the key was read.
     places: [Place; 2],
     string: InString,
     /// The bytes of the string, or of the other scalar, that is being read.

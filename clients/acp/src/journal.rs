@@ -24,7 +24,8 @@ use uuid::Uuid;
 
 /// The folder of the journals, in the folder of the state.
 const FOLDER: &str = "journals";
-/// The longest message that is recorded, in bytes. It is less in unit tests, which make many longer messages.
+/// The longest message that is recorded, in bytes. It is smaller in unit tests, since many of them make a longer
+/// message.
 pub const MAX_MESSAGE: usize = if cfg!(test) { 48 << 10 } else { 48 << 20 };
 /// The most bytes of a journal. While the recorder cannot start a daemon, the journal grows.
 const MAX_JOURNAL: u64 = 1 << 30;

@@ -48,7 +48,7 @@ struct Home {
     session_id: String,
     /// Whether an import has written the conversation there.
     is_imported: bool,
-    /// The last entry of the path that was handed over to the agent's session, if one was.
+    /// The last entry of the path that was handed over to the agent's session, if a path was handed over.
     handed_over: Option<String>,
     /// The entry at which the record of the agent's session begins, if it has one.
     record: Option<String>,
@@ -228,7 +228,7 @@ impl Recorder {
     ) -> anyhow::Result<()> {
         let client = self.client().await?;
         let session_id = ids.session();
-        // The killed run may have made this session already.
+        // The run that was killed may have made this session already.
         match client.open_session().session_id(&session_id).await {
             Err(error) if error.is(ErrorKind::SessionNotFound) => {
                 let create = client.create_session().session_id(&session_id);

@@ -131,7 +131,7 @@ enum Part {
 struct Call {
     /// The members of `tool_call` and all its updates, merged.
     members: Map<String, Value>,
-    /// The name of the tool, if the agent has said it.
+    /// The name of the tool, if the agent has sent it.
     name: Option<String>,
     /// The first title of the call. Later titles describe the arguments.
     title: Option<String>,
@@ -165,7 +165,7 @@ impl Call {
     }
 }
 
-/// The name of the tool that the agent says in `name`, or in its own member of `_meta`.
+/// The name of the tool that the agent sends in `name`, or in its own member of `_meta`.
 fn told_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);

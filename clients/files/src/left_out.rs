@@ -22,8 +22,8 @@ pub fn named(shadow: &Shadow, commit: &str) -> anyhow::Result<Option<Vec<Name>>>
         .transpose()
 }
 
-/// The names that the rules of a commit leave out. The rules are the `.gitignore` files of the commit, and all other
-/// rules as they are now. The rules are written to `folder`, a temporary folder outside of the root.
+/// The names that the rules of a commit leave out. These are the rules in the `.gitignore` files of the commit, and all
+/// other rules in their present form. The rules are written to `folder`, a temporary folder outside of the root.
 pub fn by_rules(
     shadow: &Shadow,
     commit: &str,

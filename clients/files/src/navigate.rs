@@ -1,5 +1,5 @@
-//! Asks at a navigation whether the files go too. The question is the answer to `session_before_tree` (protocol.md
-//! §5).
+//! Asks at a navigation whether to restore the files too. The question is the answer to `session_before_tree`
+//! (protocol.md §5).
 
 use crate::at::Found;
 use crate::offer::{Preview, THINKING, blocking, bring_back, preview};

@@ -33,7 +33,7 @@ pub struct Data {
     pub root: String,
     pub tree: String,
     pub commit: String,
-    /// The tree of the root when its files were saved the time before.
+    /// The tree of the root when the files were last saved before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     #[serde(default)]
@@ -122,8 +122,8 @@ pub fn make(
     let taken = snapshot::take(&shadow, limits)?;
     let before = snapshot::last(&shadow);
     let is_same = |nearest: &Data| {
-        // The same tree is not enough: the list of left-out files must be equal too. A file that was left out then
-        // may be saved later, and a restore must not remove it.
+        // The same tree is not enough: the list of left-out files must be equal too. A file that was left out at one
+        // record may be saved at a later one, and a restore to the first record must not remove it.
         nearest.tree == taken.tree
             && left_out::named(&shadow, &nearest.commit)
                 .is_ok_and(|named| named.as_ref() == Some(&taken.names))

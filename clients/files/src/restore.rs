@@ -34,7 +34,7 @@ pub struct Target {
     pub entry: Option<String>,
     /// The id of the restore that this one reverts.
     pub undoes: Option<String>,
-    /// Whether the restore that is taken back was an undo.
+    /// Whether the reverted restore was an undo.
     pub redoes: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct Finding {
     pub waiting: VecDeque<SearchHit>,
     /// The cursor of the daemon's next page.
     pub cursor: Option<String>,
-    /// The sessions of which a hit was shown.
+    /// The sessions that have a shown hit.
     pub sessions: HashSet<String>,
     /// The notes that are shown before other hits: session id and entry id.
     pub notes: HashSet<(String, String)>,

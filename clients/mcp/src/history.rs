@@ -24,7 +24,7 @@ const PAGE_BYTES: u64 = 32 << 10;
 const ROWS: u64 = 200;
 /// The most hits in one answer of the daemon.
 const HITS: u64 = 200;
-/// How often a note is tried again after another writer was faster.
+/// How often the program tries to write a note, if other writers are faster.
 const ROUNDS: usize = 5;
 
 /// A connection to a daemon, and the sessions in scope.
@@ -207,8 +207,8 @@ impl History {
         open.close_after(Err(Failure(message))).await
     }
 
-    /// Appends at the leaf of the file. Before each attempt the session is opened again, and if another writer was
-    /// faster there is another attempt: a note at an older position would move the conversation to this position.
+    /// Appends at the leaf of the file. Before each attempt the session is opened again. If another writer was faster,
+    /// there is another attempt: a note at the older position would move the conversation to that position.
     pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
     where
         F: Fn(Client, Option<String>) -> C,
@@ -319,15 +319,15 @@ impl History {
         Ok(reports.flat_map(|report| sources(&report)).collect())
     }
 
-    /// The newest notes of sessions of a directory and those below it.
+    /// The newest notes in the sessions of a directory and of the directories below it.
     pub async fn notes(&self, cwd: &str) -> Result<Vec<SearchHit>> {
         let call = self.client.search("").syntax(SearchSyntax::Filters);
         let call = call.r#type(Note::TYPE).cwd(cwd).limit(HITS);
         Ok(call.await?.hits)
     }
 
-    /// The best entries for a question in sessions of a directory and those below it. Sessions that the index lacks are
-    /// read as long as there is time.
+    /// The best entries for a question in the sessions of a directory and of the directories below it. Sessions that
+    /// the index lacks are read as long as there is time.
     pub async fn best(&self, question: &str, cwd: &str, read: Duration) -> Result<Vec<SearchHit>> {
         let read = u64::try_from(read.as_millis()).unwrap_or(u64::MAX);
         let call = self.client.search(question).mode(SessionSearchMode::Ask);

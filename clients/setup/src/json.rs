@@ -32,11 +32,11 @@ const EVENTS: [&str; 6] = [
 /// A hook, in the form that Claude Code, Codex and Gemini CLI share.
 pub(crate) struct Hook {
     pub(crate) event: &'static str,
-    /// The kinds of the event for which the hook runs.
+    /// The hook runs for these kinds of the event.
     pub(crate) matcher: Option<&'static str>,
     /// A command of a shell.
     pub(crate) command: String,
-    /// The time after which the agent ends it, in the agent's unit.
+    /// The time after which the agent ends the hook, in the unit of the agent.
     pub(crate) timeout: u64,
 }
 

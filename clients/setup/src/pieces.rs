@@ -27,7 +27,7 @@ pub(crate) enum Piece {
     Extension,
     /// A file of our own, with this text.
     Own(String),
-    /// opencode's plugin, with the hooks that recall or without: a file of our own.
+    /// opencode's plugin, with or without the hooks that recall. It is a file of our own.
     Plugin { recalls: bool },
     /// Pieces of one file in JSON.
     Several(Vec<Piece>),
@@ -35,7 +35,8 @@ pub(crate) enum Piece {
     Link(PathBuf),
 }
 
-/// The seconds after which an agent ends a hook. Ours take a fraction of one; a recall ends after four.
+/// The seconds after which an agent ends a hook. Our hooks take less than a second, and a recall ends after four
+/// seconds.
 const TIMEOUT: u64 = 10;
 
 /// The forms of a server.
@@ -70,7 +71,7 @@ impl Piece {
         }
     }
 
-    /// The hooks of this piece; none for another one.
+    /// The hooks of this piece; none if it is another kind of piece.
     fn hooks(&self, program: &Program) -> Vec<Hook> {
         let Self::Hooks { agent, recalls } = *self else {
             return Vec::new();
@@ -92,7 +93,7 @@ impl Piece {
             hooks.push(hook("SessionEnd", None, command()));
         }
         if recalls {
-            // A conversation that goes on knows its past. Gemini CLI compares the whole kind with a matcher.
+            // A conversation that continues knows its past. A matcher of Gemini CLI must have the whole kind.
             let (begins, failure, tool) = match agent {
                 Agent::Gemini => (None, "AfterTool", "run_shell_command"),
                 Agent::Codex => (Some("startup|clear"), "PostToolUse", "Bash"),
@@ -164,7 +165,7 @@ impl Piece {
         }
     }
 
-    /// The text without it; `None` if the file is ours.
+    /// The text without the piece; `None` if the whole file is ours and can be removed.
     pub(crate) fn remove(&self, program: &Program, text: &str) -> Result<Option<String>, Refusal> {
         let without = match self {
             Self::Hooks { .. } => json::remove_hooks(text, &is_our_hook(program))?,
@@ -187,7 +188,7 @@ impl Piece {
         Ok(Some(without))
     }
 
-    /// The step that is left to a person once the text has it: why, and the lines.
+    /// The step that a person must do after the text has the piece: the reason, and the lines.
     pub(crate) fn advice(&self, program: &Program, text: &str) -> Option<(String, String)> {
         match self {
             Self::Codex if codex(program).has_another_notify(text) => {

@@ -202,7 +202,7 @@ fn remove(
     }))
 }
 
-/// The text before setup, if nothing else has changed in the file. The inner `None`: there was no file.
+/// The text before setup, if nothing else has changed in the file. The inner `None` means that there was no file.
 fn undone(target: &Target, record: &Record, now: &str) -> Option<Option<String>> {
     let change = record.files.get(&target.path)?;
     change.undone(now)

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The line by which a file of ours is known.
+/// The line that marks a file of ours.
 pub(crate) const MARK: &str =
     "Written by `treelined setup`; `treelined setup --remove` takes it away.";
 /// The command that recalls earlier conversations.
@@ -82,7 +82,7 @@ impl Program {
             .join(" ")
     }
 
-    /// opencode's plugin, with the hooks that recall or without.
+    /// opencode's plugin, with or without the hooks that recall.
     pub(crate) fn plugin(&self, recalls: bool) -> String {
         let arguments = json_words(&self.hook("opencode"));
         let keeps = format!(

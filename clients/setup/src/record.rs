@@ -66,7 +66,8 @@ impl Change {
         }
     }
 
-    /// The text before the change, if the file is still as the change left it. The inner `None`: there was no file.
+    /// The text before the change, if nothing has changed in the file since. The inner `None` means that there was no
+    /// file.
     pub(crate) fn undone(&self, now: &str) -> Option<Option<String>> {
         if hash(now.as_bytes()) != self.after {
             return None;
@@ -89,7 +90,7 @@ impl Change {
         inserted.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether the file, which has changed since, still contains the longest inserted text.
+    /// For a file that has changed since, whether it still contains the longest inserted text.
     pub(crate) fn is_in(&self, now: &str) -> bool {
         let inserted = self.hunks.iter().map(|hunk| hunk.inserted.trim());
         let longest = inserted.max_by_key(|text| text.len()).unwrap_or_default();

@@ -25,14 +25,14 @@ fn other_program() -> Program {
     .unwrap()
 }
 
-/// The hooks of Claude Code as setup writes them if nothing is asked.
+/// The hooks of Claude Code that setup writes without `--recall`.
 const HOOKS: Piece = hooks(Agent::ClaudeCode, false);
 
 const fn hooks(agent: Agent, recalls: bool) -> Piece {
     Piece::Hooks { agent, recalls }
 }
 
-/// Gemini CLI's server, with the hooks that recall or without.
+/// Gemini CLI's server, with or without the hooks that recall.
 fn gemini(recalls: bool) -> Piece {
     let server = Piece::Server {
         object: "mcpServers",
@@ -385,7 +385,7 @@ fn hooks_that_recall_stay_until_everything_goes() {
     assert_eq!(HOOKS.remove(&program(), &text), Ok(Some("{}".to_owned())));
 }
 
-/// Two pieces of one file: what is added later is taken out with what was there.
+/// Setup adds pieces to one file at two times. The removal takes out all of them.
 #[test]
 fn hooks_beside_a_server_are_one_piece_with_it() {
     let plain = gemini(false).add(&program(), "{}").unwrap();

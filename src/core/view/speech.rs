@@ -119,9 +119,9 @@ impl Speech {
         Some(line)
     }
 
-    /// Appends the words of a text. `inside` is the text as written in a string literal, from its beginning on; the
-    /// text of `inside` may continue after the closing quote. `cut` says that the end of the literal is missing;
-    /// `is_head` says that the line is longer than the part that was read.
+    /// Appends the words of a text. `inside` has the line from the beginning of a string literal on; it may have more
+    /// bytes after the closing quote. `cut` says that the end of the literal is missing; `is_head` says that the line
+    /// is longer than the part that was read.
     pub(super) fn push(&mut self, line: &mut PreviewLine, inside: &[u8], cut: bool, is_head: bool) {
         if self.has_elements
             && let Some((_, word)) = WHOLE
@@ -151,8 +151,8 @@ impl Speech {
         }
     }
 
-    /// Decodes up to [`WINDOW`] bytes, without elements. Returns the rest, which begins with a quote if the literal
-    /// ends there; `None` if the text ends within an element that continues after the head.
+    /// Decodes up to [`WINDOW`] bytes, without elements. Returns the rest. The rest begins with a quote if the literal
+    /// ends there. Returns `None` if an element continues after the end of the text that was read.
     fn decode<'a>(
         &mut self,
         mut rest: &'a [u8],
@@ -261,8 +261,8 @@ fn is_unmarked(inside: &[u8]) -> bool {
     !is_item && json::first_of(inside, br"*_`~[!<#>|\") == inside.len()
 }
 
-/// The characters in the first `most` bytes of a literal, up to the first one that may begin an escape, an element or a
-/// line break, or end the literal.
+/// The plain characters at the start of a literal, in its first `most` bytes. The first character that may begin an
+/// escape, an element or a line break, or that may end the literal, is not included.
 fn plain(inside: &[u8], most: usize) -> &str {
     let inside = inside.get(..most).unwrap_or(inside);
     let end = json::first_of(inside, b"\"\\<\r");

@@ -1,6 +1,6 @@
 //! The notifications by which daemons learn of appends. They are sent after the commit, at most every 10 ms for all
-//! sessions together. They have a separate connection: inside of an append, they would make all commits wait for each
-//! other. A notification is only a hint, and can be lost.
+//! sessions together. They are sent over a separate connection: if an append sent its own notification, all commits
+//! would wait for each other. A notification is only a hint, and can be lost.
 
 use super::pool::Pool;
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,8 @@ const GATHERED: Duration = Duration::from_millis(10);
 const MOST_BYTES: usize = 7000;
 /// The most sessions that wait for a notification. The followers of other sessions read after a pause.
 const MOST_WAITING: usize = 10_000;
-/// If nothing arrives for `BEAT`, the connection is asked. It is lost if it does not answer within `ANSWER`.
+/// If nothing arrives for `BEAT`, a request tests the connection. The connection is lost if no answer arrives within
+/// `ANSWER`.
 const BEAT: Duration = Duration::from_secs(3);
 const ANSWER: Duration = Duration::from_secs(3);
 /// The first and the longest pause before a lost connection is made again.
@@ -38,13 +39,13 @@ pub(super) struct Notices {
 struct NoticeParts {
     /// The followers of each session.
     followers: Mutex<HashMap<String, Vec<Weak<NewestLine>>>>,
-    /// The ends of sessions of which other daemons are not notified yet.
+    /// The new end of each session that other daemons do not know yet.
     waiting: Mutex<BTreeMap<String, u64>>,
     noted: Notify,
     is_lost: AtomicBool,
 }
 
-/// The newest line of a session that notifications of others have named.
+/// The newest line of a session, as the notifications of other daemons name it.
 #[derive(Default)]
 pub(super) struct NewestLine {
     pub(super) end: AtomicU64,
@@ -199,7 +200,8 @@ impl NoticeParts {
     }
 }
 
-/// Begins to listen. Returns the number of the connection's process, which its own notifications have.
+/// Begins to listen. Returns the process number of this connection on the server. Notifications with this number come
+/// from this daemon.
 async fn own_process(client: &Client) -> Option<i32> {
     let listening = async {
         client.batch_execute("LISTEN treelined").await.ok()?;

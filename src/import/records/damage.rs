@@ -107,7 +107,8 @@ fn bit(bits: &[u64], at: usize) -> bool {
 struct Walk<'m> {
     met: &'m mut [u64],
     form: Form,
-    /// The positions of the open containers, outermost first. Containers deeper than a record may be are left out.
+    /// The positions of the open containers, outermost first. Containers that are nested more deeply than a record may
+    /// be are left out.
     open: Vec<usize>,
     /// The container that was closed last, if it is an object and not the outermost one.
     last: Option<Span>,

@@ -1,5 +1,5 @@
-//! The capabilities that the editor and the agent promise in `initialize`. The relay promises further capabilities in
-//! the agent's place. Pure.
+//! The capabilities that the editor and the agent promise in `initialize`. The relay also promises capabilities that
+//! the agent lacks. Pure.
 
 use super::message::{Message, replaced, span};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub(crate) struct About {
     pub(crate) forks: bool,
     pub(crate) closes: bool,
     pub(crate) deletes: bool,
-    /// Whether the agent takes a text of the relay as a resource, apart from the prompt.
+    /// Whether the agent takes a text of the relay as a resource, separate from the prompt.
     pub(crate) embeds: bool,
 }
 
@@ -83,7 +83,7 @@ impl About {
         let told: Initialized = message.result().unwrap_or_default();
         let capabilities = told.agent_capabilities;
         let sessions = capabilities.session_capabilities;
-        // Gemini CLI writes the address of a resource and the prompt into one word.
+        // Gemini CLI joins the address of a resource and the first word of the prompt to one word.
         let is_gemini = told.agent_info.name.to_lowercase().contains("gemini");
         About {
             is_known: true,
@@ -146,7 +146,7 @@ mod tests {
         Some(serde_json::from_slice(&promised).unwrap())
     }
 
-    /// Gemini CLI makes one word of the address of the text and the first word of the prompt.
+    /// Gemini CLI joins the address of the text and the first word of the prompt to one word.
     #[test]
     fn gemini_cli_gets_no_resources() {
         for (name, embeds) in [("gemini-cli", false), ("other", true)] {

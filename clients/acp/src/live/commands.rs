@@ -99,16 +99,16 @@ pub(crate) struct Command {
     pub(crate) verb: Verb,
     /// The text after the name.
     pub(crate) words: String,
-    /// The question to which the words are an answer.
+    /// The question that the words answer.
     pub(crate) asked: Option<Asked>,
 }
 
-/// A question whether the files go back too.
+/// The question whether the files are restored too.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// The id of the tool call as which the editor shows the question.
+    /// The id of the tool call that shows the question in the editor.
     pub(crate) call: String,
-    /// The id of the prompt before which the conversation goes.
+    /// The id of the prompt. The conversation goes back before it.
     pub(crate) about: String,
     /// The changes of files that the question shows.
     pub(crate) preview: String,
@@ -153,7 +153,7 @@ pub(crate) struct Fork {
     pub(crate) id: Box<RawValue>,
     /// The editor's id of the session.
     pub(crate) session: String,
-    /// The message at which the copy ends. `None`: the last one.
+    /// The message at which the copy ends. `None` means the last message.
     pub(crate) message: Option<String>,
     pub(crate) setup: Setup,
 }
@@ -300,7 +300,7 @@ pub(crate) fn given_up(command: &Command) -> Vec<u8> {
     lines
 }
 
-/// The line that ends the tool call as which the editor shows a question.
+/// The line that ends the tool call that shows a question in the editor.
 fn asked(command: &Command, status: &str) -> Vec<u8> {
     let call = command.asked.as_ref().map(|asked| &asked.call);
     let update =

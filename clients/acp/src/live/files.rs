@@ -10,7 +10,8 @@ use treelined_client::DaemonArgs;
 const NOT_AGREED: i32 = 2;
 /// The most bytes of a preview that are shown.
 const MAX_SHOWN: usize = 16 << 10;
-/// How often and how long the relay waits for what `treelined files watch` saves a moment after the end of a turn.
+/// How often and how long the relay waits until `treelined files watch` has saved the files. It saves them a moment
+/// after the end of a turn.
 const WAITS: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_millis(300),

@@ -97,8 +97,8 @@ fn notice(target: &Target, words: &str) -> String {
     format!("— {} —\n\n{words}", target.words)
 }
 
-/// Lets the editor's session continue in the session `agent`. The session that it leaves is deleted if it got no
-/// prompt.
+/// Lets the editor's session continue in the session `agent`. The session of the agent that it leaves is deleted if
+/// that session got no prompt.
 pub(super) fn switch(live: &Live, editor: &str, agent: &str, recorder: &mut Recorder) {
     let old = live.router().agents.agent_or_same(editor);
     live.router().agents.switch(editor, agent);

@@ -17,10 +17,10 @@ use uuid::Uuid;
 pub(crate) enum Whose {
     /// The messages go to this editor session.
     Editors(String),
-    /// The conversation has left the agent session: its messages go nowhere.
+    /// The conversation has left the agent session, so its messages are dropped.
     Nobodys,
-    /// The agent session is opened for a move of this editor session. Its messages are a history that the tree
-    /// already has, so they go nowhere.
+    /// The agent session is opened for a move of this editor session. Its messages are a history that the tree already
+    /// has, so they are dropped.
     Muted(String),
 }
 
@@ -192,7 +192,7 @@ impl Agents {
         self.open.insert(agent.to_owned(), Instant::now());
     }
 
-    /// Notes that the agent has not opened a session in this run, which the conversation has left.
+    /// Notes that the conversation has left a session that the agent has not opened in this run.
     pub(crate) fn set_closed(&mut self, agent: &str) {
         self.open.remove(agent);
         self.closed.insert(agent.to_owned());
@@ -220,7 +220,7 @@ impl Agents {
         due
     }
 
-    /// Whether an agent session is open that the conversation has left.
+    /// Whether the conversation has left an agent session that is still open.
     pub(crate) fn has_left(&self) -> bool {
         !self.open.is_empty()
     }

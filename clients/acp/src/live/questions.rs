@@ -77,7 +77,7 @@ impl Questions {
         Some(line.into_bytes())
     }
 
-    /// Asks whether the files go back too. `about` is the prompt before which the conversation goes, and `preview`
+    /// Asks whether the files are restored too. The conversation goes back before the prompt `about`, and `preview`
     /// shows the changes of files.
     pub(crate) fn ask_for_files(
         &mut self,

@@ -1,4 +1,4 @@
-//! `/undo`: takes the last prompt back. If its files are saved, asks whether they go back too.
+//! `/undo` takes the last prompt back. If the files are saved, it asks whether they are restored too.
 
 use super::commands::Command;
 use super::questions::{CONVERSATION, FILES};
@@ -7,7 +7,7 @@ use crate::journal::Journal;
 use crate::record::Recorder;
 use anyhow::bail;
 
-/// Returns the text of the answer; `None` if the user is asked first.
+/// Returns the text of the answer, or `None` if a question to the user comes first.
 pub(super) async fn undo(
     live: &Live,
     command: &Command,

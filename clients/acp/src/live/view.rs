@@ -184,7 +184,7 @@ impl Outline {
         format!("{number}{name} ({messages}, {minute}){here}")
     }
 
-    /// The list of branches. The entry beside a branch has a row, from which the number comes. The boolean says
+    /// The list of branches. The row of the entry beside a branch has the number of the branch. The boolean says
     /// whether the conversation is on the branch.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {

@@ -135,7 +135,7 @@ fn every_tool_of_gemini_cli_has_its_name() {
             update("tool_call_update", "completed"),
         );
         assert_eq!(names(&[begun, ended.clone()]), [name, name], "{id}");
-        // For a call that needed permission, there is only the end.
+        // A call that needed permission has only its last update.
         assert_eq!(names(&[ended]), [name, name], "{id}");
     }
     // Gemini CLI itself makes such ids for files that a prompt names: the model calls nothing then.
@@ -201,8 +201,8 @@ fn long_turn(count: usize) -> u64 {
     processor_time() - began
 }
 
-/// Once a turn of 8,000 calls took 58 s, because each update searched all parts of the turn. Sixteen times the updates then
-/// take 256 times the time.
+/// Once a turn of 8,000 calls took 58 s, because each update searched all parts of the turn. With such a search,
+/// sixteen times as many updates take 256 times as long.
 #[test]
 fn a_turn_takes_time_linear_in_its_updates() {
     let (few, many) = (long_turn(1_000), long_turn(16_000));

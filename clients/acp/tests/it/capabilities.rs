@@ -272,7 +272,7 @@ fn a_fork_ends_at_the_message_that_it_names() {
         json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [],
         "_meta": { "treelined": { "messageId": id } } })
     };
-    // The first fork ends behind the second answer, and the second fork ends before the second prompt.
+    // The first fork ends after the second answer, and the second fork ends before the second prompt.
     for (id, session, text) in [("m2", "s2", "behind"), ("p2", "s3", "before")] {
         let made = editor.ask("session/fork", fork(id));
         assert_eq!(made, json!({ "sessionId": session }));

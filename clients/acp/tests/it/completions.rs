@@ -3,7 +3,7 @@
 use crate::daemon;
 use std::process::Command;
 
-/// The words that the script of `treelined completions` offers for the last one.
+/// The words that the script of `treelined completions` offers for the last word of the line.
 fn offered(words: &[&str]) -> Vec<String> {
     let index = (words.len() - 1).to_string();
     let output = Command::new(daemon())

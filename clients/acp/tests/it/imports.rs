@@ -1,11 +1,12 @@
-//! A conversation that is recorded, and imported from the store of its agent, is one session (session-file.md §5.8).
+//! A conversation that a recorder records and an import reads from the store of the agent is one session
+//! (session-file.md §5.8).
 
 use crate::{AGENT, Editor, Folders, daemon};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// The agent's file of a conversation: questions, each with an answer of the agent.
+/// Writes the agent's file of a conversation with these questions. Each question has an answer of the agent.
 fn store(folders: &Folders, session: &str, questions: &[&str]) {
     let mut text = String::new();
     let mut parent: Option<String> = None;
@@ -30,7 +31,8 @@ fn store(folders: &Folders, session: &str, questions: &[&str]) {
 }
 
 impl Folders {
-    /// Ends a recorder, and completes its record: it has ten seconds for the rest, which a busy machine exceeds.
+    /// Ends a recorder, and completes its record. The recorder itself has only ten seconds for the rest, which is too
+    /// short on a busy machine.
     fn end(&self, editor: Editor) {
         assert_eq!(editor.end(), 0);
         let done = self.command(&daemon()).arg("--recover").output().unwrap();
@@ -56,7 +58,7 @@ impl Folders {
         report["totals"]["entriesAdded"].as_u64().unwrap()
     }
 
-    /// Checks that the only session has each question and its answer once, on one way.
+    /// Checks that there is one session, and that it has each question and its answer once, on one path.
     #[track_caller]
     fn check_once(&self, questions: &[&str]) {
         let rows = self.recorded();
@@ -103,7 +105,7 @@ impl Folders {
     }
 }
 
-/// A conversation that was recorded and then imported was two sessions, and each hit of a search came twice.
+/// A conversation that was recorded and then imported once became two sessions, and a search returned each hit twice.
 #[test]
 fn recorder_and_import_go_on_in_turns() {
     let folders = Folders::new();
@@ -138,13 +140,13 @@ fn recorder_and_import_go_on_in_turns() {
     folders.check_once(&all);
 }
 
-/// The recorder of a conversation that was imported made a second session of it.
+/// The recorder of an imported conversation once made a second session of it.
 #[test]
 fn a_recorder_goes_on_in_the_session_of_an_import() {
     let folders = Folders::new();
     store(&folders, "s1", &["one", "two"]);
     assert!(folders.import() >= 4);
-    // The last turn was not imported so far.
+    // The last turn is not imported yet.
     folders.load("s1", &["one", "two", "three"], "four");
     folders.check_once(&["one", "two", "three", "four"]);
     store(&folders, "s1", &["one", "two", "three", "four"]);
@@ -185,7 +187,7 @@ fn a_turn_that_an_import_brought_is_not_recorded_again() {
     folders.check_once(&["one", "two", "three"]);
 }
 
-/// A path was handed over, and the editor loaded the new session: its record was once a separate session.
+/// A path is handed over, and the editor loads the new session. The record of this session was once a separate session.
 #[test]
 fn a_recorder_goes_on_where_a_path_was_handed_over() {
     let folders = Folders::new();
@@ -219,7 +221,7 @@ fn a_recorder_goes_on_where_a_path_was_handed_over() {
     folders.check_once(&["one", "two"]);
 }
 
-/// Stands between the recorder and its daemon, and imports before the first entries with a text are appended.
+/// A program between the recorder and its daemon. It imports before the first entries with a text are appended.
 const IMPORTER: &str = r#"
 import os, subprocess, sys
 daemon, text, home, *options = sys.argv[1:]
@@ -272,7 +274,7 @@ fn an_import_between_look_and_append_is_seen() {
     }
 }
 
-/// Some agents give the same ids again: the second conversation was recorded in the session of the first.
+/// Some agents use an id again. A second conversation was once recorded in the session of the first.
 #[test]
 fn another_conversation_with_an_id_that_was_recorded_is_a_session_of_its_own() {
     let folders = Folders::new();

@@ -1,4 +1,4 @@
-//! Sessions of the agent that the conversation has left: taken back, closed, and gone on with.
+//! Sessions of the agent that the conversation has left: they are used again, closed or deleted.
 
 use crate::capabilities::with;
 use crate::live::{answer, is_announcement};
@@ -33,7 +33,7 @@ fn a_session_without_a_prompt_is_deleted_when_it_is_left() {
     editor.prompt("s1", "one");
     editor.prompt("s1", "two");
     answer(&mut editor, "s1", "/back");
-    // It is not listed beside the branch that it shows.
+    // The session is not listed, since the branch that it shows is listed.
     let listed = editor.ask("session/list", json!({}));
     assert_eq!(
         listed,
@@ -64,7 +64,7 @@ fn placed(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// An agent that deletes nothing keeps what it has written itself.
+/// An agent that cannot delete sessions keeps the files that it has written itself.
 #[test]
 fn a_file_that_was_made_for_a_session_without_a_prompt_goes_with_it() {
     let folders = Folders::new();
@@ -117,7 +117,8 @@ fn three_sessions_that_were_left_stay_open_and_a_closed_one_is_loaded_again() {
     let remembers = [("REMEMBERS", memory.to_str().unwrap())];
     let mut editor = with(&folders, &all, &remembers);
     open(&mut editor, &folders);
-    // The first session is loaded again as it is recorded, the others have a text.
+    // The first session is loaded again, since it is recorded as it is. The other sessions have the conversation as
+    // text.
     editor.prompt("s1", "one");
     for text in ["two", "three", "four", "five", "six"] {
         editor.prompt("s1", text);

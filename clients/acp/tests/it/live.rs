@@ -119,7 +119,7 @@ fn a_name_that_the_agent_has_stays_the_agents() {
     );
 }
 
-/// Every message that is neither a command nor an announcement is the same, in the same order.
+/// Except for commands and announcements, all messages are the same as without `--live`, in the same order.
 #[test]
 fn without_a_command_the_conversation_is_that_without_the_relay() {
     let folders = Folders::new();
@@ -129,7 +129,7 @@ fn without_a_command_the_conversation_is_that_without_the_relay() {
             json!([["user_message_chunk", "half \u{10000} a"]]).to_string(),
         );
         command.env("COMMANDS", "compact");
-        // In the place of an agent that promises less, the relay promises it.
+        // If an agent does not promise a capability, the relay promises it.
         command.env(ABLE.0, ABLE.1);
         let mut editor = Editor::start(command);
         let work = json!({ "sessionId": "s1", "cwd": "/w", "mcpServers": [] });

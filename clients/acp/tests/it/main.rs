@@ -59,7 +59,7 @@ impl Folders {
         command
     }
 
-    /// The entries of the only session, by a daemon: role or type, text, and the number of the parent.
+    /// Asks a daemon for the entries of the only session: role or type, text, and the number of the parent.
     fn recorded(&self) -> Vec<(String, String, Option<usize>)> {
         let mut command = Command::new(daemon());
         command.arg("--session-dir").arg(self.path("sessions"));
@@ -448,7 +448,7 @@ fn a_plan_does_not_take_part_in_the_alignment() {
     ]);
     assert_eq!(folders.recorded(), expected);
 
-    // An agent that replays its plan alone has told nothing of the conversation.
+    // An agent that replays only its plan has not replayed any part of the conversation.
     let mut editor = folders.recorder(&json!([["plan", "this"]]));
     editor.ask("session/load", load);
     editor.prompt("s1", "thanks");
@@ -459,7 +459,7 @@ fn a_plan_does_not_take_part_in_the_alignment() {
     );
 }
 
-/// Lines of other protocols, bytes that are not text, and an end without a line break.
+/// The bytes have lines of other protocols, bytes that are not text, and an end without a line break.
 #[test]
 fn bytes_pass_untouched() {
     let folders = Folders::new();

@@ -1,4 +1,4 @@
-//! Many moves with agents that have and lack each capability, kills between the steps of a move, and two editors.
+//! Tests many moves with agents that have or lack each capability, kills between the steps of a move, and two editors.
 
 use crate::capabilities::with;
 use crate::live::answer;
@@ -14,7 +14,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// Sends the next prompt at a place. The agent must know the prompts up to there and no others.
+    /// Sends the next prompt at a position. The agent must know the prompts up to this position, and no other prompts.
     fn prompt(&mut self, at: usize) {
         let text = format!("know {:02}", self.paths.len());
         let mut path = self.paths[at].clone();
@@ -31,7 +31,8 @@ impl Talk {
     }
 }
 
-/// Ten moves to places by chance; `/undo` and `/back` go before a prompt, `/go` after one.
+/// Makes ten moves to random positions. `/undo` and `/back` go to the position before a prompt, and `/go` to the
+/// position after a prompt.
 fn ten_moves(capabilities: &Value, seed: usize) {
     let folders = Folders::new();
     let memory = folders.path("memory");

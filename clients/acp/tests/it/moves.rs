@@ -1,10 +1,10 @@
-//! `/back` and `/go`: the editor's session goes on in another one of the agent.
+//! `/back` and `/go`: the editor's session continues in another session of the agent.
 
 use crate::live::{answer, start};
 use crate::{AGENT, Editor, Folders, daemon, row};
 use serde_json::{Value, json};
 
-/// Returns the answer to a prompt. Fails if an update is of another session.
+/// Returns the answer to a prompt. Fails if an update belongs to another session.
 pub(crate) fn said(editor: &mut Editor, session: &str, text: &str) -> String {
     let before = editor.received.len();
     editor.prompt(session, text);
@@ -41,7 +41,7 @@ pub(crate) fn begin(folders: &Folders, variables: &[(&str, &str)]) -> Editor {
     editor
 }
 
-/// The texts from an entry of this text up to the first one; entries without a text are left out.
+/// The texts of the path from the first entry to the entry with this text. Entries without a text are left out.
 pub(crate) fn path(folders: &Folders, last: &str) -> Vec<String> {
     let rows = folders.recorded();
     let mut at = rows.iter().position(|(_, text, _)| text == last);
@@ -202,7 +202,7 @@ fn a_running_turn_is_ended_first_and_its_questions_are_answered() {
         (json!(back), json!("end_turn")),
     ];
     assert_eq!(ended, expected);
-    // The editor answers too late: the agent would say so.
+    // The editor answers too late. If this answer reached the agent, the agent would report it.
     let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
     editor.send(&json!({ "jsonrpc": "2.0", "id": question, "result": outcome }));
     let said = said(&mut editor, "s1", "two");
@@ -214,7 +214,7 @@ fn a_running_turn_is_ended_first_and_its_questions_are_answered() {
     );
 }
 
-/// The editor knows the conversation by its first id, in the next run too.
+/// The editor uses the first id of the conversation, also in the next run.
 #[test]
 fn a_moved_conversation_goes_on_in_the_next_run() {
     let folders = Folders::new();
@@ -447,7 +447,7 @@ fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     let expected = ["one", "two with a tool", "total 0", "It is empty.", "show"];
     assert_eq!(users, expected);
 
-    // The next run goes on in the agent's session.
+    // The next run continues in the agent's session.
     let mut editor = start(&folders, &[("MADE", "3"), ("LISTS", "")]);
     editor.ask("session/load", load);
     assert_eq!(shown(&mut editor, &branch).0, "s3");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Folders {
-    /// Completes the records by the command for it.
+    /// Completes the records with the option `--recover`.
     fn recover(&self) {
         let ended = self.command(&daemon()).arg("--recover").output().unwrap();
         assert!(ended.status.success(), "{ended:?}");
@@ -56,7 +56,7 @@ impl Folders {
     }
 }
 
-/// 100 turns were answered, and 32 of them were recorded: the rest was on its way to the journal.
+/// Once 100 turns were answered, but only 32 of them were recorded: the others were not in the journal yet.
 #[test]
 fn every_turn_that_was_answered_before_a_kill_is_recorded() {
     // The first records nothing while it runs.
@@ -68,7 +68,8 @@ fn every_turn_that_was_answered_before_a_kill_is_recorded() {
     }
 }
 
-/// A recorder may be killed between any two writes: to the session, of its position, and of the note that both are done.
+/// A recorder may be killed between any two of its three writes: to the session, to the file of the position, and to
+/// the journal, which notes that both are done.
 #[test]
 fn a_change_that_was_made_before_a_kill_is_not_made_again() {
     let folders = Folders::new();

@@ -58,7 +58,7 @@ fn the_settings_of_the_readme_start_the_relay() {
     }
 }
 
-/// The settings in Lua and Lisp have the same words.
+/// The settings in Lua and in Lisp have the same words as the command.
 #[test]
 fn all_settings_of_the_readme_start_the_same_command() {
     let settings = [blocks("lua"), blocks("elisp")].concat();

@@ -4,7 +4,7 @@ use crate::{AGENT, Editor, Folders, daemon};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-/// Those that end a process by default and are passed on.
+/// The signals that end a process by default and that the recorder passes to the agent.
 const SIGNALS: [(&str, Signal); 12] = [
     ("SIGHUP", Signal::HUP),
     ("SIGINT", Signal::INT),
@@ -20,7 +20,7 @@ const SIGNALS: [(&str, Signal); 12] = [
     ("SIGXFSZ", Signal::XFSZ),
 ];
 
-/// SIGUSR1, with which editors and people ask a program for a report, ended the recorder.
+/// Editors and people send SIGUSR1 to ask a program for a report. This signal once ended the recorder.
 #[test]
 fn an_agent_that_catches_a_signal_goes_on_and_so_does_the_recorder() {
     let folders = Folders::new();

@@ -22,7 +22,7 @@ fn asked(editor: &mut Editor, session: &str, line: &str, method: &str) -> (u64, 
     }
 }
 
-/// The texts and the states of calls up to the end of a command, and its end.
+/// The texts and the states of the calls up to the end of a command, and the result of the command.
 fn end_of(editor: &mut Editor, id: u64) -> (Vec<String>, Value) {
     let mut said = Vec::new();
     loop {
@@ -64,7 +64,7 @@ fn with_files(folders: &Folders) -> Editor {
     with_files_of(folders, &daemon())
 }
 
-/// The same with another program as the daemon of the relay.
+/// Like [`with_files`], with another program as the daemon of the relay.
 fn with_files_of(folders: &Folders, program: &Path) -> Editor {
     let file = folders.path("work/a");
     fs::write(&file, "before\n").unwrap();
@@ -104,7 +104,7 @@ fn undo_takes_the_last_prompt_back() {
         text,
         "It did not work: say /undo, /undo files or /undo conversation"
     );
-    // Where no files are saved nothing is asked.
+    // If no files are saved, the relay asks nothing.
     for (line, expected) in [
         ("/undo", "Files stay as they are.\n"),
         (
@@ -137,7 +137,7 @@ fn the_files_go_back_if_the_person_says_so() {
     choose(&mut editor, &question, option("nothing"));
     let ended = (vec!["failed".to_owned()], json!("cancelled"));
     assert_eq!(end_of(&mut editor, id), ended);
-    // An editor that gives up ends the question; its late answer is for nobody.
+    // If the editor cancels the command, the question ends. A late answer to the question is dropped.
     let (id, question) = asked(&mut editor, "s1", "/undo", permission);
     let cancel =
         json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": "s1" } });
@@ -168,8 +168,8 @@ fn the_files_go_back_if_the_person_says_so() {
     assert_eq!(editor.end(), 0);
 }
 
-/// `treelined files watch` saves the files a moment after the end of a turn. A person who was faster heard that there was
-/// nothing to bring back.
+/// `treelined files watch` saves the files a moment after the end of a turn. A person who was faster once got the
+/// answer that there were no files to restore.
 #[test]
 fn an_undo_waits_for_the_files_of_the_last_turn() {
     let folders = Folders::new();
@@ -218,7 +218,7 @@ fn a_branch_is_chosen_in_a_form() {
     let place = json!({ "cwd": folders.path("work"), "mcpServers": [] });
     editor.ask("session/new", place);
     editor.prompt("s1", "one");
-    // With one branch there is nothing to choose.
+    // If there is only one branch, the relay does not ask.
     answer(&mut editor, "s1", "/tree");
     editor.prompt("s1", "two");
     answer(&mut editor, "s1", "/back");

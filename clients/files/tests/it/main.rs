@@ -253,7 +253,7 @@ fn files_that_were_too_large_then_are_not_removed() {
     assert_eq!(scene.read("large100"), "small");
 }
 
-/// Once the turns of a session in a working tree below another one were recorded without its files.
+/// A working tree is below another working tree. The turns of a session in it were once recorded without its files.
 #[test]
 fn a_session_in_a_repository_within_a_root_has_no_files() {
     let scene = Scene::new();
@@ -450,7 +450,8 @@ fn turns_are_followed() {
     assert!(stopped.status.success());
 }
 
-/// Once changes that the user had made while no program followed counted as the work of a turn that had ended before.
+/// The user changes files while no program follows the session. Such changes once counted as the work of the turn
+/// before.
 #[test]
 fn turns_that_ended_before_are_not_recorded() {
     let scene = two_turns();

@@ -1,4 +1,4 @@
-//! Navigations at which the user is asked whether the files go too.
+//! Navigations at which the user is asked whether to restore the files too.
 
 use crate::scene::{Scene, daemon};
 use crate::{PATIENCE, two_turns};
@@ -57,7 +57,7 @@ async fn go(client: &Client, to: &str, choice: &str) -> (Navigation, Option<User
     (moved, answering.await.unwrap())
 }
 
-/// Once the files never changed at a navigation.
+/// Once a navigation never restored the files.
 #[test]
 fn the_files_go_with_a_navigation_if_the_person_says_so() {
     let scene = two_turns();

@@ -128,7 +128,8 @@ impl Scene {
         fs::read_to_string(self.work().join(name)).unwrap()
     }
 
-    /// For each record of saved files in the session: the time of the record, and the entry.
+    /// The records of saved files in the session: whether the files were saved before or after the agent worked, and
+    /// the entry.
     pub fn records(&self, args: &[&str]) -> Vec<(String, String)> {
         let open = json!({"sessionId": "tour"});
         let wanted = json!({"customType": "files"});

@@ -29,7 +29,7 @@ const MAX_INSTEAD: usize = 150;
 const MAX_NAME: usize = 90;
 /// The most hits that are shown in one text.
 const MOST_HITS: usize = 3;
-/// The number of hits from which the shown hits are taken.
+/// The number of hits that are checked to choose the shown hits.
 const LOOKED_AT: usize = 20;
 /// The fewest different words of a failure that a passage must have. One or two words are everywhere.
 const FEWEST_WORDS: usize = 3;

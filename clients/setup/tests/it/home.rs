@@ -1,4 +1,4 @@
-//! A conversation was handed over to another agent. The turns of that agent come back by what setup has written: the
+//! A conversation was handed over to another agent. What setup has written brings the turns of that agent back: the
 //! hooks of Claude Code and Codex, and the units of pi and Gemini CLI (session-file.md §5.8, "Home").
 
 use crate::{Home, treelined, with};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SESSION: &str = "01a20124-4777-7de2-915b-ef7ddcee9bbf";
 const AGENTS: [&str; 4] = ["claude-code", "codex", "gemini", "pi"];
 const TIME: &str = "2026-03-01T10:00:00.000Z";
-/// The tokens of each answer from before the conversation is handed over, and of each answer that an agent adds.
+/// The tokens of an answer before the handoff, and of an answer that an agent adds after it.
 const TOKENS: [u64; 2] = [100, 7];
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -370,7 +370,7 @@ fn turns_of_agents_come_home_by_hooks_and_units() {
         first.say(said);
         story.end_turn(&first);
         story.comes_home(&answer, said, 4);
-        // A second import of everything at once, without the notes of earlier imports, brings nothing new.
+        // Then everything is imported again at once, without the ledger of earlier imports. This brings nothing new.
         for unit in story.units.drain(..) {
             kill_process(Pid::from_child(&unit), Signal::INT).unwrap();
             assert!(unit.wait_with_output().is_ok());

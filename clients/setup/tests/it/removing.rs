@@ -370,7 +370,7 @@ fn removal_needs_no_program() {
     assert_eq!(home.files(), before);
 }
 
-/// A server of ours to which a person had added something once stayed without a message.
+/// A person had added something to a server of ours. The removal once left the server without a message.
 #[test]
 fn what_stays_on_removal_is_named() {
     let home = Home::new();

@@ -107,7 +107,7 @@ async fn a_branch_is_named_and_its_former_name_is_said() {
     assert_eq!(said, "The branch has no name of its own. It was “a shell”.");
 }
 
-/// 5,000 entries: 27 times a branch is left, and the next one begins beside it.
+/// 5,000 entries: 27 times a branch is left, and the next branch begins beside it.
 fn large_tree() -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut fork = None;
@@ -154,7 +154,7 @@ async fn a_tree_of_5000_entries_has_at_most_12_columns_of_guides() {
     assert_eq!((page.total, widest(&page)), (5000, 12), "with all open");
 }
 
-/// The tree did not say which entries were forked, and which branch an open one is.
+/// Once the tree did not show which entries were forked, and which branch an open branch is.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_say_the_name_of_their_branch_and_the_sessions_that_come_from_them() {
     let mut fixture = forked().await;

@@ -31,7 +31,7 @@ impl Sessions {
         find(&self.builder(), named).await
     }
 
-    /// Returns the id at the end of the name of the file that is found.
+    /// Returns the id at the end of the name of the found file.
     async fn id(&self, named: &str) -> String {
         match self.find(named).await {
             Ok(Choice::Session(Target::Path(path))) => {
@@ -119,7 +119,7 @@ async fn a_daemon_that_cannot_be_started_is_an_error_with_the_options_that_name_
 #[tokio::test]
 async fn a_session_that_only_the_log_has_is_found_as_one_with_a_file() {
     let sessions = Sessions::with(&[("abcd1111", "A tour")]).await;
-    // The daemon here has no log: its lists get the rows of one.
+    // This daemon has no team, so the test adds the rows of a team to its lists.
     let row = |id: &str, name: &str| {
         format!(r#"{{"sessionId":"{id}","name":"{name}","host":"build-7","openOn":[]}}"#)
     };

@@ -132,7 +132,7 @@ fn chain(from: Option<usize>, begin: usize, count: usize) -> impl Iterator<Item 
     })
 }
 
-/// Each entry had its own request: 100,000 entries took over 40 s.
+/// Once each entry had its own request, and 100,000 entries took over 40 s.
 #[tokio::test]
 async fn long_branches_are_compared_with_few_requests() {
     let mut entries: Vec<Entry> = chain(None, 0, 20_000).collect();
@@ -185,13 +185,13 @@ async fn a_comparison_reports_progress_and_can_be_stopped() {
     assert_eq!((id, most), (7, 20_001));
     assert!(read > 0 && read < 20_000, "{read}");
     fixture.daemon.run(Effect::StopComparing);
-    // The next comparison is answered; the stopped one never is.
+    // The next comparison gets an answer, but the stopped comparison never does.
     let compared = fixture.compare(0, 1).await;
     assert_eq!(compared.ancestor.as_deref(), Some("says 0"));
     assert_eq!(compared.right.read, ["f1"]);
 }
 
-/// In these trees the branches are mixed in the file. The expected result comes from a walk along the
+/// In these trees, entries of different branches alternate in the file. The expected result comes from a walk along the
 /// parents.
 #[tokio::test]
 async fn comparisons_of_random_trees_match_a_walk_along_the_parents() {
@@ -242,7 +242,7 @@ async fn comparisons_of_random_trees_match_a_walk_along_the_parents() {
     }
 }
 
-/// A leaf of others that the filter hides was not shown at all.
+/// If the filter hides the leaf of other programs, the tree once did not show this leaf at all.
 #[tokio::test]
 async fn the_leaf_of_others_is_shown_at_the_nearest_visible_row() {
     let mut entries: Vec<Entry> = chain(None, 0, 4).collect();

@@ -45,7 +45,7 @@ async fn branches_are_listed_copied_and_left() {
         tips.contains(&("e2", false)) && tips.contains(&("e3", true)),
         "{tips:?}"
     );
-    // They were named by their last messages.
+    // Branches were once named by their last messages.
     let named = |tip: &str| branches.iter().find(|it| it.id == tip).unwrap();
     assert_eq!(
         (&*named("e2").text, &*named("e3").text),
@@ -118,7 +118,7 @@ async fn a_session_is_described_named_and_exported() {
     }
 }
 
-/// The header of an imported session was its id: few tools name their sessions.
+/// The title of an imported session was once its id, since few tools name their sessions.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_title_of_a_session_is_its_name_else_its_first_message_else_its_id() {
     for (entries, named, title) in [(1, false, "says 0"), (1, true, "New"), (0, false, "s")] {
@@ -144,7 +144,7 @@ async fn the_title_of_a_session_is_its_name_else_its_first_message_else_its_id()
     }
 }
 
-/// The list of sessions follows what is created, deleted and restored.
+/// The list of sessions shows when a session is created, deleted or restored.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_created_deleted_and_restored() {
     let mut fixture = forked().await;

@@ -38,7 +38,7 @@ impl Fixture {
         std::fs::write(file, line(header) + &line(message)).unwrap();
     }
 
-    /// Returns the hits that were streamed before the end of a search, and its result.
+    /// Returns the hits that arrived before the end of a search, and the result of the search.
     async fn found(&mut self, generation: u64) -> (Vec<Hit>, Result<HitPage, Failure>) {
         let streamed = std::cell::RefCell::new(Vec::new());
         let ended = |message| match message {
@@ -97,7 +97,7 @@ async fn all_sessions_are_searched_and_hits_are_streamed() {
     assert_eq!(fixture.found(3).await.1.unwrap().total, 1);
 }
 
-/// Each search runs alone: the hits of a cancelled one do not reach the next.
+/// Only one search runs at a time: the hits of a cancelled search do not get into the next search.
 #[tokio::test]
 async fn a_new_search_replaces_the_running_one() {
     let entries: Vec<Entry> = chain(None, 0, 2).collect();
@@ -118,7 +118,7 @@ async fn a_new_search_replaces_the_running_one() {
     assert!(result.is_err(), "{result:?}");
 }
 
-/// Rows showed their previews, in which the match of a long entry does not occur.
+/// Rows once showed only previews, and the preview of a long entry may not have the match.
 #[tokio::test]
 async fn rows_of_a_search_have_marks() {
     let mut entries: Vec<Entry> = chain(None, 0, 2).collect();
@@ -150,7 +150,7 @@ async fn rows_of_a_search_have_marks() {
     assert_eq!(page.rows[0].found.as_ref(), Some(&marked));
 }
 
-/// The search of all sessions took words and patterns, but no filters.
+/// The search of all sessions once took words and patterns, but no filters.
 #[tokio::test]
 async fn the_search_of_all_sessions_takes_filters() {
     let entries: Vec<Entry> = chain(None, 0, 2).collect();
@@ -173,7 +173,7 @@ async fn the_search_of_all_sessions_takes_filters() {
     );
 }
 
-/// The search box found nothing for a question as typed.
+/// The search once found nothing for a question, as a person types it.
 #[tokio::test]
 async fn a_question_is_answered_and_its_words_are_completed() {
     let entries: Vec<Entry> = chain(None, 0, 2).collect();

@@ -16,7 +16,7 @@ use treelined_tui::model::Model;
 use treelined_tui::model::dialog::Dialog;
 use treelined_tui::theme::Theme;
 
-/// A move of one client must be on the screen of another within this time.
+/// A move of one client must be on the screen of another client within this time.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// A session directory, a session in it, and the socket of its daemon, which is stopped at the end.
@@ -247,7 +247,7 @@ async fn questions_and_messages_of_other_clients_reach_the_user() {
     let answer = asking.await.unwrap().unwrap();
     assert_eq!(answer.value.unwrap().parse::<String>().unwrap(), "Leave");
 
-    // A question that is taken back closes.
+    // If the asker withdraws a question, it closes.
     tui.update(Message::Tick(Duration::from_secs(120)));
     let ask = guard.ask_user(AskKind::Confirm, "Leave?");
     let asking = tokio::spawn(ask.into_future());

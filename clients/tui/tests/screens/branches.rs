@@ -1,4 +1,4 @@
-//! Names and archive of branches: the keys, the dialogs, and what is said.
+//! Names and archive of branches: the keys, the dialogs and the messages.
 
 use crate::harness::{Screen, row};
 use treelined_tui::message::{BornSession, Row};
@@ -6,7 +6,7 @@ use treelined_tui::message::{CommandOutput, Daemon, Effect, Failure, PagePositio
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::Operation;
 
-/// A conversation with two branches that were left: one row, one entry, and an archived one.
+/// A conversation with two branches that were left: a row for the branch with one entry, and the archived branch.
 fn rows() -> Vec<Row> {
     let on_path = |id: &str, text: &str| Row {
         on_active_path: true,
@@ -105,7 +105,7 @@ fn a_branch_is_put_away_and_brought_back_by_the_same_key() {
     assert!(!screen.text().contains("brings it back"));
 }
 
-/// One key would take the leaf out of the conversation.
+/// Without the question, one key would move the leaf out of the branch.
 #[test]
 fn the_branch_of_the_leaf_is_put_away_only_after_a_question() {
     let mut screen = screen();
@@ -152,7 +152,7 @@ fn a_branch_is_named_by_a_key_or_a_command() {
     assert_eq!(started(&mut screen).1, named("a shell"));
 }
 
-/// The tree is drawn again where the cursor was.
+/// The tree is drawn again around the entry of the cursor.
 #[test]
 fn the_cursor_stays_when_a_branch_is_gone() {
     let mut screen = screen();
@@ -184,8 +184,8 @@ fn the_cursor_stays_when_a_branch_is_gone() {
     assert!(screen.text().contains("unarchive has failed"));
 }
 
-/// Once an open branch did not show its name, and a row did not show that other sessions come from it. Labels were
-/// before names, and a failure was a colour.
+/// Once an open branch did not show its name, and a row did not show that other sessions come from it. Labels once came
+/// before names, and only a colour showed a failure.
 #[test]
 fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     let born = |id: &str, kind: &str| BornSession {
@@ -213,7 +213,7 @@ fn a_row_says_the_name_of_its_branch_and_the_sessions_that_come_from_it() {
     );
     let said = "user       ↗ 2 subagents, 1 fork · Add the import.";
     assert!(text.contains(said), "{text}");
-    // The first page was asked for without the sessions, for which the daemon reads its list.
+    // The first page was requested without the sessions of its entries, since the daemon must read its list for them.
     screen.silent = true;
     screen.keys("ctrl+o");
     let asked = screen.asked.pop();

@@ -68,7 +68,7 @@ fn a_unique_beginning_is_enough_and_an_unknown_name_stays_in_the_line() {
     let mut screen = line("/do");
     screen.keys("enter");
     assert!(matches!(screen.asked.pop(), Some(Effect::RunCommand { name, .. }) if name == "done"));
-    // One with an argument is completed first.
+    // A command with an argument is completed before it runs.
     let mut screen = line("to");
     screen.keys("enter");
     assert!(screen.asked.is_empty() && screen.text().contains(":todo"));
@@ -200,7 +200,7 @@ fn marked_entries_are_copied_in_the_order_of_the_tree() {
     assert_eq!(operation(&mut screen).1, Operation::CherryPick { entries });
 }
 
-/// One key, next to others that only look, wrote into the session.
+/// One key once wrote into the session, although the keys beside it only show something.
 #[test]
 fn copying_asks_first() {
     let mut screen = Screen::tree(80, 24, tour());

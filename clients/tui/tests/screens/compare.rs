@@ -92,7 +92,7 @@ fn answer(screen: &mut Screen, id: u64, comparison: Comparison) {
     screen.daemon(Daemon::Compared { id, result });
 }
 
-/// A long comparison showed nothing and could not be stopped.
+/// A long comparison once showed nothing, and the user could not stop it.
 #[test]
 fn a_long_comparison_shows_progress_and_esc_stops_it() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -120,7 +120,7 @@ fn a_long_comparison_shows_progress_and_esc_stops_it() {
     assert!(screen.model.compare.is_some());
 }
 
-/// Every frame wrapped all of the text again.
+/// Once every frame wrapped the whole text again.
 #[test]
 fn lines_are_laid_out_once_per_width() {
     let mut screen = Screen::tree(80, 24, tour());

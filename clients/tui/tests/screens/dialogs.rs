@@ -42,7 +42,7 @@ fn enter_on_the_leaf_does_not_navigate() {
     );
 }
 
-/// A label is an entry after the leaf that has no row: the row of its parent is still the current position.
+/// A label is an entry at the leaf, but has no row. So the row of its parent still shows the current position.
 #[test]
 fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -55,7 +55,7 @@ fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
     assert!(screen.text().contains("Already at this position"));
 }
 
-/// "Summarize" was offered where nobody could, and ended with an error.
+/// "Summarize" was once offered although there was no summarizer, and ended with an error.
 #[test]
 fn without_a_summarizer_no_summary_is_offered() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -118,7 +118,7 @@ fn a_navigation_offers_three_choices() {
     );
 }
 
-/// A focus of several sentences was shown on one line, of which only the end was visible.
+/// A focus of several sentences was once shown on one line, and only the end of the line was visible.
 #[test]
 fn the_focus_of_a_summary_takes_several_lines() {
     let mut screen = choosing("home");
@@ -151,7 +151,7 @@ fn the_summary_setting_replaces_the_choices() {
     }
 }
 
-/// Rows behind a dialog touched its border and were as bright as its text.
+/// Rows behind a dialog once touched the border of the dialog, and were as bright as its text.
 #[test]
 fn text_behind_a_dialog_is_dim_and_does_not_touch_it() {
     let screen = choosing("home");
@@ -257,14 +257,14 @@ fn a_failure_shows_its_kind_and_advice() {
         result: Err(failure),
     });
     screen.check("failed");
-    // Enter after the `2` closed it, unread.
+    // Enter after the `2` once closed the dialog before the user had read it.
     screen.keys("enter down");
     screen.check("failed");
     screen.keys("esc");
     assert!(screen.model.dialog.is_none());
 }
 
-/// The advice for a failing command was about keys and models, which a command does not have.
+/// The advice for a failing summarizer command was once about keys and models, but a command has neither.
 #[test]
 fn the_advice_fits_the_configured_summarizer() {
     for (summarizer, advice) in [

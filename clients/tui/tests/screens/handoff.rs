@@ -9,7 +9,7 @@ use treelined_tui::model::dialog::Dialog;
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::Agent;
 
-/// Chooses an agent at the cursor. Returns the request for what it gets.
+/// Chooses the agent at the cursor. Returns the request for a preview of what the agent gets.
 fn choose(screen: &mut Screen, tool: &str) -> HandoffRequest {
     screen.keys("H");
     assert_eq!(
@@ -63,7 +63,7 @@ fn command(words: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// `H` was reserved and did nothing: whoever had gone back in a tree had nobody to answer.
+/// `H` was once reserved and did nothing. A user who had gone back in a tree had no agent that could answer.
 #[test]
 fn another_agent_goes_on_once_what_is_lost_was_shown() {
     for size in [(80, 24), (40, 10), (200, 50)] {
@@ -71,7 +71,7 @@ fn another_agent_goes_on_once_what_is_lost_was_shown() {
         let request = choose(&mut screen, "codex");
         let leaf = screen.leaf.clone().unwrap();
         assert_eq!((&request.entry, request.agent.tool), (&leaf, "codex"));
-        // Nothing runs before the losses are there.
+        // Nothing runs before the losses are shown.
         screen.keys("enter");
         assert_eq!(screen.asked, []);
         screen.daemon(previewed(request, Ok(known())));
@@ -120,7 +120,7 @@ fn the_command_is_copied_and_a_text_is_copied_or_shown() {
     assert!(screen.text().contains("␛[2J"), "{}", screen.text());
 }
 
-/// On a small screen the command hid what is lost, and a long list of losses hid the rest.
+/// On a small screen, the command once hid the losses, and a long list of losses hid everything else.
 #[test]
 fn all_losses_are_seen_on_the_smallest_screen_before_the_command_runs() {
     let mut screen = Screen::tree(40, 10, tour());
@@ -149,7 +149,8 @@ fn all_losses_are_seen_on_the_smallest_screen_before_the_command_runs() {
     assert!(matches!(screen.model.dialog, Some(Dialog::Handoff(_))));
 }
 
-/// Entries of forks have the ids of their originals: a late preview of one session was shown for the other.
+/// Entries of forks have the ids of their originals. So a late preview of one session was once shown for the other
+/// session.
 #[test]
 fn a_preview_of_another_session_is_not_shown() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -166,7 +167,7 @@ fn a_preview_of_another_session_is_not_shown() {
     assert!(screen.text().contains("2 thoughts left out"));
 }
 
-/// A terminal takes what is pasted as keys.
+/// A terminal treats pasted text as keys.
 #[test]
 fn a_command_with_control_characters_is_neither_copied_nor_run() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -183,7 +184,7 @@ fn a_command_with_control_characters_is_neither_copied_nor_run() {
     }
 }
 
-/// An id says nothing to a program that looks in another directory.
+/// A program that looks in another session directory cannot find a session by its id.
 #[test]
 fn the_command_names_the_file_of_the_session() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -198,7 +199,7 @@ fn the_command_names_the_file_of_the_session() {
     assert_eq!(screen.asked.pop(), Some(Effect::Copy(copied)));
 }
 
-/// The advice named what nobody could do from here.
+/// The advice once named steps that the user could not do here.
 #[test]
 fn a_conversation_that_is_too_large_is_summarized_or_taken_whole() {
     let too_large = || {
@@ -258,7 +259,7 @@ fn another_error_has_its_remedy() {
     );
 }
 
-/// After going back to a user message nothing said who answers it.
+/// After a move to a user message, once nothing said who answers it.
 #[test]
 fn a_move_says_what_can_be_done_next() {
     for (draft, said) in [

@@ -30,7 +30,7 @@ pub struct Screen {
     pub rows: Vec<Row>,
     pub hidden: usize,
     pub archived_branches: usize,
-    /// For each hidden entry, the row to show it at.
+    /// For each hidden entry, the row that represents it.
     pub stand_in: HashMap<String, String>,
     pub leaf: Option<String>,
     pub revision: u32,
@@ -346,7 +346,7 @@ fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
     words.join(" ")
 }
 
-/// The branch that a navigation leaves, where somebody can summarize it.
+/// The branch that a navigation leaves, with a summarizer that can summarize it.
 pub fn left(abandoned: usize) -> Prepared {
     Prepared {
         abandoned,

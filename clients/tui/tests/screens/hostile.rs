@@ -1,4 +1,4 @@
-//! Text with control characters, and text that is wider or narrower than its characters.
+//! Text with control characters, and text whose width differs from its number of characters.
 
 use crate::harness::{Screen, row, session};
 use serde_json::json;
@@ -13,7 +13,7 @@ fn harmless(screen: &Screen) {
     assert!(!text.replace('\n', "").contains(is_control), "{text:?}");
 }
 
-/// Text from the daemon is sanitized on entry; typed and streamed text is sanitized when it is drawn.
+/// Text from the daemon is sanitized when it arrives; typed and streamed text is sanitized when it is drawn.
 #[test]
 fn no_control_reaches_the_screen() {
     let nasty = line(NASTY);

@@ -31,7 +31,7 @@ fn entries_of_others_appear_and_the_cursor_stays() {
     assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
 }
 
-/// The arrow for others goes away when the user has followed them, or the daemon was restarted.
+/// The arrow of another program disappears when the user has gone to its leaf, or the daemon was restarted.
 #[test]
 fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -57,7 +57,8 @@ fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
     );
 }
 
-/// The state entry of a stale process made a session open on an old branch, and nothing said where the newest turns are.
+/// The state entry of an outdated process once made a session open on an old branch, and nothing showed where the
+/// newest turns are.
 #[test]
 fn a_session_that_opens_beside_its_newest_entries_says_so() {
     let mut screen = Screen::tree(100, 24, tour());
@@ -76,7 +77,7 @@ fn a_session_that_opens_beside_its_newest_entries_says_so() {
     }
 }
 
-/// The filter hid the entries of others, so no row had the arrow.
+/// The filter once hid the entries of other programs, so no row had the arrow.
 #[test]
 fn a_hidden_leaf_of_others_is_shown_at_the_row_above() {
     let mut screen = Screen::tree(80, 24, tour());
@@ -156,8 +157,8 @@ fn a_move_of_the_leaf_by_another_client_appears() {
     assert_eq!(screen.model.tree.cursor, 0);
 }
 
-/// While entries stream in, each notification requests the page around the cursor again. A key pressed before
-/// the answer had no effect, for the answer put the cursor back.
+/// While entries stream in, each notification requests the page around the cursor again. A key that was pressed before
+/// the answer once had no effect, since the answer moved the cursor back.
 #[test]
 fn cursor_movements_during_a_reload_are_kept() {
     for (keys, id) in [
@@ -232,7 +233,7 @@ fn the_end_of_the_daemon_shows_a_dialog_that_can_restart_it() {
     assert!(!screen.text().contains("has ended"));
 }
 
-/// Keys pressed before the daemon is connected must not leave a request open for ever.
+/// If a key is pressed before the daemon is connected, its request must not stay open for ever.
 #[test]
 fn requests_to_a_dead_daemon_are_repeated() {
     let mut screen = Screen::tree(80, 24, tour());

@@ -64,7 +64,7 @@ fn a_yes_or_no_is_answered_by_letter_or_by_choice() {
     }
 }
 
-/// The answer is the option as the asker wrote it, not as it is drawn.
+/// The answer is the option in the form that the asker wrote, not in the form that is drawn.
 #[test]
 fn one_of_many_options_is_selected() {
     let mut screen = quiet();
@@ -128,7 +128,7 @@ fn a_question_that_arrives_while_the_user_types_waits() {
     screen.keys("ctrl+q esc");
     assert_eq!(answers(&screen).len(), 2);
 
-    // After a key in the tree it waits too.
+    // After a key in the tree, the question waits too.
     screen.keys("esc j");
     ask(
         &mut screen,
@@ -156,7 +156,7 @@ fn a_question_gives_the_focus_back_to_a_key_that_comes_too_soon() {
     assert_eq!(answers(&screen), [UserAnswer::Choice(false)]);
 }
 
-/// A guard asks because of the very navigation that the user has begun a moment ago.
+/// A guard asks because of the navigation that the user has just begun.
 #[test]
 fn a_question_during_a_navigation_opens_at_once() {
     let mut screen = quiet();
@@ -200,7 +200,7 @@ fn a_question_answered_elsewhere_closes() {
         assert!(screen.text().contains(how), "{}", screen.text());
     }
     assert!(screen.model.dialog.is_none() && screen.model.waiting.is_empty());
-    // One that this client was not asked.
+    // A question that was not for this client.
     screen.keys("up");
     screen.daemon(Daemon::Event(Event::Resolved {
         event_id: "another".into(),
@@ -240,7 +240,7 @@ fn an_answer_that_comes_too_late_is_reported() {
     assert!(screen.text().contains("The question was over already."));
 }
 
-/// A message that came while the user typed was gone with the next key.
+/// Once a message that came while the user typed disappeared at the next key.
 #[test]
 fn a_message_has_the_style_of_its_level_and_stays_for_a_while() {
     for (level, name) in [
@@ -270,7 +270,7 @@ fn a_message_has_the_style_of_its_level_and_stays_for_a_while() {
     }
 }
 
-/// A guard said why it let the user go, and "Moved." replaced that in the same moment.
+/// A guard explained why it allowed the move. The message "Moved." once replaced the explanation at once.
 #[test]
 fn a_new_message_of_another_client_is_not_replaced_by_one_of_the_program() {
     let mut screen = quiet();

@@ -1,4 +1,4 @@
-//! The screens, keys and configuration in the README are those of the program.
+//! Checks that the screens, keys and configuration in the README are the same as in the program.
 
 use std::path::Path;
 use treelined_tui::keys::{Action, Context, Keymap};

@@ -124,7 +124,7 @@ fn every_change_of_the_query_starts_a_new_search() {
     let late = hits().remove(0);
     screen.keys("backspace");
     assert_eq!(last_query(&screen).query, "b");
-    // Hits and the answer of the first search are late.
+    // The hits and the answer of the first search arrive late.
     let generation = first.generation;
     screen.daemon(Daemon::Hit {
         generation,
@@ -258,7 +258,7 @@ fn a_hit_opens_its_session_at_its_entry_and_back() {
     assert!(screen.text().starts_with("A tour"));
 }
 
-/// The nearest visible row was selected in place of a hit that the filter hides.
+/// If the filter hides a hit, the nearest visible row was once selected instead.
 #[test]
 fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
     let mut screen = searching(80, 16, "build");
@@ -308,7 +308,7 @@ fn the_search_of_a_tree_marks_what_it_has_found() {
     screen.check_styled("tree-found");
 }
 
-/// A question as typed found nothing: every word had to occur.
+/// A question once found nothing, since every word had to occur.
 #[test]
 fn a_question_is_asked_and_exact_modes_are_a_key_away() {
     let mut screen = searching(80, 12, "why does it fail");
@@ -348,7 +348,7 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
     screen.check("search-asked");
     answered(40, 10).check("search-asked-tiny");
     answered(200, 14).check("search-asked-wide");
-    // Enter opens a hit: the near word is chosen only by going there.
+    // Enter opens a hit. A similar word is used only if the user moves the cursor to it.
     assert_eq!(screen.model.search.selected().unwrap().entry_id, "q1");
 }
 

@@ -33,7 +33,7 @@ fn sessions_are_threaded() {
         .check("sessions-tiny");
 }
 
-/// The daemon says that the list has changed; the cursor stays on its session.
+/// The daemon reports that the list has changed. The cursor stays on its session.
 #[test]
 fn the_list_follows_the_changes_of_the_directory() {
     let mut screen = Screen::list(80, 12, some());
@@ -84,7 +84,7 @@ fn typing_searches() {
     screen.check("sessions-search");
     screen.keys("esc");
     assert!(screen.model.sessions.search.is_empty());
-    // One Esc too many does not quit.
+    // An additional Esc does not quit the program.
     screen.keys("esc");
     assert!(screen.asked.is_empty());
     assert!(screen.text().contains("q quits."));
@@ -92,8 +92,8 @@ fn typing_searches() {
     assert_eq!(screen.asked, [Effect::Quit]);
 }
 
-/// While the daemon read the files of thousands of sessions for the first time, nothing on the screen moved. Before the
-/// daemon was connected, the list once said that there were no sessions.
+/// While the daemon read the files of thousands of sessions for the first time, the screen once did not change. Before
+/// the daemon was connected, the list once said that there were no sessions.
 #[test]
 fn the_first_read_of_all_sessions_shows_progress() {
     let mut screen = Screen::unconnected(80, 8);
@@ -299,7 +299,7 @@ fn sessions_are_grouped_by_project_tool_and_date() {
     screen.check("sessions-by-tool");
     screen.keys("V");
     screen.check("sessions-by-date");
-    // A click counts lines with heads: the third is the first row of the second group.
+    // A click counts the headings as lines: the third line is the first row of the second group.
     screen.keys("V V home");
     let row = screen
         .text()

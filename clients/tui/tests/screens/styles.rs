@@ -34,7 +34,7 @@ fn high_contrast_true_colour_and_the_palette_of_the_terminal() {
     }
 }
 
-/// On white, green and the bright colours are too pale to read in many palettes.
+/// In many palettes, green and the bright colours are too pale to read on white.
 #[test]
 fn the_terminals_palette_is_used_where_it_is_readable() {
     let light = [Color::Reset, Color::Red, Color::Blue, Color::Magenta];
@@ -74,7 +74,8 @@ fn plain() {
     assert!(styled.contains("{bold}") && styled.contains("{reversed}"));
 }
 
-/// Messages with a renderer look as it says, and displayed custom messages differ from others without one.
+/// A message with a renderer looks as the renderer says. Without a renderer, a displayed custom message differs from
+/// other messages.
 #[test]
 fn renderers_decide_the_looks_of_custom_messages() {
     let custom = |kind: Kind, icon: Option<&str>, style, preview: &str| Row {

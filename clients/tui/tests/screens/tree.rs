@@ -159,7 +159,7 @@ fn a_key_shows_the_times_of_labels() {
         .check("tree-label-times");
 }
 
-/// The branches that were left at a1 in one row, as a session opens.
+/// The tree of a session that was just opened: one row for the branches that were left at a1.
 pub fn folded() -> Vec<Row> {
     let mut rows = tour();
     rows.retain(|row| row.on_active_path);
@@ -186,7 +186,7 @@ fn left_row(id: &str, prefix: &str, preview: &str) -> Row {
     }
 }
 
-/// Each branch stood one step further to the right, so that a large tree was guides.
+/// Each branch was once drawn one step further to the right, so that a large tree had almost only guides.
 #[test]
 fn branches_that_were_left_are_one_row_that_keys_open_and_close() {
     let mut screen = Screen::tree(80, 16, folded());
@@ -218,7 +218,7 @@ fn branches_that_were_left_are_one_row_that_keys_open_and_close() {
             listed("p1", "└─ ", "1 entry · CI: 3 tests failed"),
         ]
     };
-    // Enter opens the row in place of moving the leaf to an entry that nobody sees.
+    // Enter opens the row. It does not move the leaf to an entry that is not shown.
     let folds = change(&mut screen, "enter", with(rows()));
     assert_eq!((folds.each, folds.expand.len()), (vec!["q2".to_owned()], 0));
     screen.check("tree-listed");
@@ -268,7 +268,7 @@ fn keys_go_from_prompt_to_prompt() {
     assert!(screen.text().contains("This is the last user message."));
 }
 
-/// An entry that a search has found was shown only if no branch hid it.
+/// An entry that a search has found was once shown only if it was in no folded branch.
 #[test]
 fn a_folded_entry_that_is_gone_to_is_opened() {
     let mut screen = Screen::tree(80, 16, folded());
@@ -296,7 +296,7 @@ fn a_folded_entry_that_is_gone_to_is_opened() {
     }
 }
 
-/// Guides of a narrow screen were cut by the client once more.
+/// The client once cut the guides of a narrow screen a second time.
 #[test]
 fn guides_are_asked_for_by_the_width_of_the_tree() {
     let mut screen = Screen::tree(80, 16, folded());
@@ -409,7 +409,7 @@ fn typing_searches_and_esc_clears_but_never_quits() {
     assert!(screen.asked.contains(&Effect::Quit));
 }
 
-/// Enter at the end of a search moved the leaf.
+/// Enter at the end of a search once moved the leaf.
 #[test]
 fn enter_ends_a_search_and_n_goes_to_the_next_hit() {
     let mut screen = Screen::tree(80, 16, tour());
@@ -443,7 +443,7 @@ fn enter_ends_a_search_and_n_goes_to_the_next_hit() {
     assert!(matches!(screen.asked.last(), Some(Effect::Prepare { .. })));
 }
 
-/// In the key set `typing`, letters search at once; in the other one they say which key does.
+/// In the key set `typing`, letters search at once. In the other key set, a message names the key that searches.
 #[test]
 fn letters_without_an_action_search_or_say_which_key_does() {
     let mut screen = Screen::tree(80, 16, tour());

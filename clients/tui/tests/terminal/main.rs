@@ -67,7 +67,7 @@ fn keys_lead_from_the_list_into_the_tree_and_back() {
     tmux.is_restored();
 }
 
-/// The terminal is the agent's while it runs: no key goes to the tree, and the screen comes back afterwards.
+/// The agent has the terminal while it runs: no key goes to the tree, and the screen comes back afterwards.
 #[test]
 fn an_agent_gets_the_terminal_and_gives_it_back() {
     if is_missing() {
@@ -112,7 +112,7 @@ fn an_agent_gets_the_terminal_and_gives_it_back() {
     tmux.is_restored();
 }
 
-/// Ctrl+C while a program has the terminal reaches all programs of the terminal: it ended the daemon of the tree.
+/// While a program has the terminal, Ctrl+C reaches all programs of the terminal. It once ended the daemon of the tree.
 #[test]
 fn an_interrupt_is_for_the_program_that_has_the_terminal() {
     if is_missing() {
@@ -143,10 +143,10 @@ fn an_interrupt_is_for_the_program_that_has_the_terminal() {
     tmux.wait_for("The command for opencode has ended with exit status: 130.");
     tmux.typed(":stats");
     tmux.keys("Enter");
-    // The line of the command has the word "tokens" too, before there is anything to close.
+    // The line of the command has the word "tokens" too, so the test waits for another word.
     tmux.wait_for("y copies");
     tmux.keys("Escape");
-    // Escape and a key that come together are one key.
+    // Escape and a key that arrive together count as one key, so the test waits.
     tmux.wait_for("← active");
     tmux.keys("Q");
     tmux.is_restored();
@@ -393,7 +393,7 @@ fn the_death_of_the_daemon_shows_a_dialog_and_r_restarts_it() {
     }
 }
 
-/// A draft, the place of the cursor and the filter are there again when the daemon is.
+/// When the daemon is there again, the draft, the position of the cursor and the filter are the same as before.
 #[test]
 fn the_death_of_the_daemon_leaves_the_draft_and_the_place() {
     if is_missing() {
@@ -611,7 +611,7 @@ fn a_hundred_thousand_entries_scroll() {
     tmux.is_restored();
 }
 
-/// The program wrote escape sequences into a pipe before it noticed that stdout was not a terminal.
+/// The program once wrote escape sequences into a pipe before it noticed that stdout was not a terminal.
 #[test]
 fn without_a_terminal_nothing_is_written_to_stdout() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_treelined-tui"))

@@ -3,7 +3,8 @@
 use crate::TOUR;
 use crate::tmux::{Tmux, is_missing};
 
-/// A screen: its name, the keys that lead to it from the one before, text to type, and text that it contains.
+/// A screen: its name, the keys that lead to it from the previous screen, text to type, and text that the screen
+/// contains.
 type Step = (&'static str, &'static str, &'static str, &'static str);
 
 /// From the list of sessions through the tree and its dialogs. Esc closes each dialog.
@@ -42,7 +43,7 @@ fn walk(columns: u16, rows: u16) {
             let before = tmux.screen();
             tmux.keys(key);
             if key == "Escape" {
-                // Another key directly after it would be read as one with Alt.
+                // A key directly after Esc would be read as this key with Alt.
                 tmux.wait("an effect of Esc", |screen| screen != before);
             }
         }

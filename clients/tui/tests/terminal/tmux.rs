@@ -1,6 +1,6 @@
 //! A terminal per test: a tmux server runs the program, receives keys and returns the screen.
 //!
-//! No test sleeps and hopes. Each check waits for a condition, and its failure shows the screen.
+//! No test relies on a sleep. Each check waits for a condition, and its failure shows the screen.
 
 use crate::program::daemon;
 use std::os::unix::fs::DirBuilderExt;
@@ -180,8 +180,8 @@ impl Tmux {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Replaces the folder, whose name differs between runs, but not in its length, and ages of branches, which grow. A
-    /// short line has the end of the folder only.
+    /// Replaces the text that differs between runs: the folder, whose name always has the same length, and the ages of
+    /// branches. A short line has only the end of the folder.
     fn masked(&self, screen: &str) -> String {
         let here = self.folder.path().to_string_lossy();
         let name = self.folder.path().file_name().unwrap().to_string_lossy();
