@@ -85,7 +85,7 @@ pub trait LogBackend: Send + Sync {
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;
 
-    /// The durability of an acknowledged append. It is the lowest among the last answers.
+    /// The durability of an acknowledged append: the lowest durability among the last answers.
     fn durability(&self) -> Durability {
         Durability::Replicated
     }

@@ -7,7 +7,8 @@ use treelined_core::bytes::part;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::Location;
 
-/// The bytes of a file behind its last line break: a line in flight, or the start of one that a crash cut off.
+/// The bytes of a file after its last line break: a line that is being written, or the start of a line that a crash cut
+/// off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
     Ignored,
@@ -23,7 +24,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// The bytes of the file that the log has, from the first on.
+    /// The number of bytes, from the start of the file, that the log also has.
     fn reached(&self) -> u64 {
         match self.relation {
             Relation::LogAhead { partial } | Relation::Diverged { partial } => {
@@ -42,7 +43,7 @@ pub(super) enum Relation {
     LogAhead {
         partial: usize,
     },
-    /// Both have lines that the other has not. The file has this many bytes of the next part of the log.
+    /// Each has lines that the other does not have. The file has this many bytes of the next part of the log.
     Diverged {
         partial: usize,
     },
@@ -119,7 +120,7 @@ pub(super) fn compare(
     }
 }
 
-/// Like [`compare`], but returns the failure beside a comparison from the start.
+/// Like [`compare`], but if that fails, compares from the start, and returns the failure too.
 ///
 /// A log that was made anew, or restored, is compared from the start. If it has all lines of the record, others have
 /// filled it again, and nothing is lost.

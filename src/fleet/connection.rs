@@ -44,8 +44,8 @@ impl Denials {
     /// A denial of a request with this subject, if one has arrived since `sent`.
     fn of(&self, subject: &str, sent: Instant) -> Option<String> {
         let quoted = format!("{subject:?}");
-        // If a subscription to the subject of a session is denied, its follower gets no hints. No request loses its
-        // answer by that.
+        // If a subscription to the subject of a session is denied, its follower gets no hints. This does not affect the
+        // answer to a request.
         let names_another = |why: &str| {
             why.contains("for Publish to") || why.contains("for Subscription to \"treelined.")
         };

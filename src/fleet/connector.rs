@@ -18,7 +18,7 @@ use treelined_core::team::{TeamList, TeamView};
 use treelined_files::lock::lock;
 use treelined_files::store::Store;
 
-/// For this time, a failure to connect is the answer to further requests. After this time, a session with a lost
+/// After a failure to connect, further requests fail at once for this time. After this time, a session with a lost
 /// connection is followed again.
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
 

@@ -56,7 +56,7 @@ struct Hints {
 
 #[derive(Default)]
 struct NewestHint {
-    /// The newest hint: one more than the sequence of the message before the hinted one. 0 if there is no new hint.
+    /// The newest hint: the sequence of the message before the hinted message, plus one. 0 if there is no new hint.
     before: AtomicU64,
     arrived: Notify,
 }

@@ -71,7 +71,7 @@ impl ReplicaRecord {
         })
     }
 
-    /// Fails if the record is of another log, or of one that was made anew since then.
+    /// Fails if the record is about another log, or if the log was made anew since the record was written.
     pub(super) fn check(&self, log: &LogIdentity) -> Result<()> {
         self.check_name(log)?;
         if self.stream_created != log.created {
@@ -84,7 +84,7 @@ impl ReplicaRecord {
         Ok(())
     }
 
-    /// Fails if the record is of a log with another name.
+    /// Fails if the record is about a log with another name.
     pub(super) fn check_name(&self, log: &LogIdentity) -> Result<()> {
         if self.stream != log.stream || self.subject != log.subject {
             let why = format!(

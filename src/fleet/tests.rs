@@ -149,7 +149,7 @@ fn a_log_that_lost_messages_is_reported_by_a_pull_and_filled_again_by_a_push() {
     assert_eq!((again.lines, again.is_refilled), (0, false));
 }
 
-/// A push would have no place for the lines of the file.
+/// A push could not put the lines of the file into the log.
 #[test]
 fn a_log_that_lost_messages_and_got_others_is_left_alone() {
     let pair = Pair::new();
@@ -178,7 +178,7 @@ fn a_log_that_was_made_anew_and_has_all_again_is_gone_on_with() {
     write(&log, &line(3));
     assert_eq!(pull(&file, &log, ID).unwrap().lines, 1);
     assert_eq!(text(&file), text(&log));
-    // One line less than the file has from the old one.
+    // The new log has one line less than the file has from the old log.
     fs::write(&record, of_old).unwrap();
     fs::write(path(&log), [header(), line(1)].concat()).unwrap();
     assert_eq!(kind(pull(&file, &log, ID)), Kind::LogRewound);

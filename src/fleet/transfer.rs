@@ -81,7 +81,8 @@ pub(super) fn found(files: &SessionFiles<'_>, session: &str) -> Result<Location>
     })
 }
 
-/// Fails with `sessionDeleted` if the log that was compared is closed. Two histories under one id are not judged.
+/// Fails with `sessionDeleted` if the log that was compared is closed. If the file and the log are different sessions
+/// with the same id, this does not fail.
 fn check_open(
     log: &dyn LogBackend,
     identity: &LogIdentity,

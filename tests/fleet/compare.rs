@@ -66,7 +66,7 @@ fn of_two_writers_at_one_place_one_appends() {
     assert!(neither < ROUNDS / 2, "refused {neither} times: {last}");
 }
 
-/// The same with `treelined`, which waits until the line of the other writer is stored.
+/// Like the test above, with `treelined`, which waits until the line of the other writer is stored.
 #[test]
 fn two_writers_of_one_session_both_go_on() {
     let Some(fleet) = Fleet::get(27) else { return };

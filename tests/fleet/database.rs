@@ -296,7 +296,7 @@ fn a_database_that_lost_lines_is_noticed() {
     assert_eq!(elsewhere.kind(&["pull", "other", "--json"]), "logRewound");
     let pushed = &machine.done(&["push", "restored", "--json"])[0];
     assert_eq!(pushed["refilled"], true);
-    // The header and two entries were left, and one is new.
+    // The database still had the header and two entries, and one entry is new.
     assert_eq!(pushed["lines"], 4);
     elsewhere.done(&["pull", "restored", "--json"]);
     assert_eq!(elsewhere.text("restored"), machine.text("restored"));

@@ -452,7 +452,7 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     other.make("alive", 2, 10);
     other.done(&["push", "alive", "--json"]);
     daemon.done("delete_session", by_id(&session));
-    // This row says that a session is deleted which is not.
+    // This row says that a session is deleted, but the session is not deleted.
     fleet.with(async |context| {
         let subject = "$KV.treelined-sessions.alive";
         let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();

@@ -65,7 +65,7 @@ fn a_missing_stream_and_one_that_drops_messages_are_refused() {
         "{report}"
     );
 
-    // A full stream refuses instead of dropping what it has.
+    // A full stream refuses new messages, and does not drop old ones.
     let full = stream(|config| {
         config.max_bytes = 2000;
         config.discard = async_nats::jetstream::stream::DiscardPolicy::New;
@@ -142,7 +142,7 @@ fn a_stream_that_went_backwards_is_noticed_and_filled_again_by_a_push() {
     assert_eq!(machine.done(&["push", "s", "--json"])[0]["lines"], 0);
 }
 
-/// A session has one stream: a file that came from one is not mixed with one of another name.
+/// A session belongs to one stream. A file that came from one stream is not mixed with a stream of another name.
 #[test]
 fn a_session_of_another_stream_is_refused() {
     let (Some(fleet), Some(other)) = (Fleet::get(20), Fleet::get(21)) else {

@@ -14,7 +14,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 const LARGE: usize = 3_000_000;
-/// The time for which a request waits that must not be answered. The server answers the requests after it.
+/// How long the test waits for an answer to a request that must not be answered. The server answers the requests after
+/// it.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// The calls of JetStream that change something, with the bodies that they need.

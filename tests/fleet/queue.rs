@@ -241,7 +241,7 @@ fn a_queue_behind_entries_of_others_announces_theirs_alone() {
     assert_eq!(there.heard(), others);
     let reordered = there.notice(|message| message["method"] == "session_reordered");
     assert_eq!(reordered["params"]["since"], first);
-    // A client that has only the first entry and its own entries, and asks for the rest, gets an error.
+    // A client that has the first entry and its own entries asks for the rest, and gets an error.
     let last = json!({ "sessionId": "s", "since": own.last(), "known": 1 + own.len() });
     assert_eq!(there.kind("get_entries", last), "treeChanged");
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const CREATE: [&str; 3] = ["doctor", "--cluster", "--create"];
 
-/// Each session failed with `logRewound` on each machine, until its `.replica` was removed by hand.
+/// Each session once failed with `logRewound` on each machine, until its `.replica` was removed by hand.
 #[test]
 fn a_server_that_lost_everything_gets_all_back_by_pushes() {
     let Some(mut server) = Single::start(|_| String::new()) else {
@@ -159,7 +159,7 @@ fn lose(fleet: Fleet) -> Fleet {
     fleet.with_stream()
 }
 
-/// Two of three disks are a majority: the third node may take their emptiness for the truth.
+/// Two of three disks are a majority, so the third node may accept that the stream is empty.
 #[test]
 fn a_cluster_that_lost_two_disks_of_three_gets_all_back() {
     if std::env::var_os("TREELINED_FLEET").is_none() || postgres().is_some() {

@@ -84,7 +84,7 @@ impl Single {
         }
     }
 
-    /// Takes all that the server has, as a disk that dies does. It runs afterwards.
+    /// Removes all data of the server, as if its disk had died. The server then runs again.
     pub(crate) fn lose_all(&mut self) {
         if self.process.is_none() {
             let address = format!("127.0.0.1:{}", self.port);

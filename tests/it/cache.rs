@@ -199,8 +199,8 @@ fn an_edit_that_keeps_the_modification_time_is_seen() {
     assert_eq!(found(&home), after);
 }
 
-/// An entry that gets another body later in the file is stored far from its neighbours. Once, its cached preview was
-/// not compared with its line, and a line before its neighbours broke the view.
+/// An entry that gets another body later in the file is stored far from its neighbours. Its cached preview was once not
+/// compared with its line. If the line was before the lines of its neighbours, the view was once wrong.
 #[test]
 fn cached_previews_of_replaced_bodies_are_checked_before_use() {
     let home = Home::new();

@@ -83,7 +83,7 @@ pub struct ReplicatedFile {
     is_closing: AtomicBool,
     /// Notified when an append has stopped waiting for a server.
     left_behind: Notify,
-    /// How often lines that only the file had were published, apart from appends.
+    /// How often lines that only the file had were published. Appends do not count.
     published: AtomicU64,
 }
 
@@ -160,7 +160,7 @@ impl ReplicatedFile {
         Ok(locked.is_some_and(|file| self.is_settled(&file)))
     }
 
-    /// How often lines that only the file had were published, apart from appends.
+    /// How often lines that only the file had were published. Appends do not count.
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
@@ -368,8 +368,8 @@ impl ReplicatedFile {
         self.append(file, &pending)
     }
 
-    /// Makes the file again: its equal part, the rest of the log, then the lines that only the file had, which are
-    /// appended to the log first. Returns the end of the log before these.
+    /// Appends to the log the lines that only the file has. Then writes the file again: the equal part, the rest of the
+    /// log, and these lines. Returns the end of the log before these lines.
     fn rebuild(
         &self,
         log: &dyn LogBackend,

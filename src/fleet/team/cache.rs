@@ -162,7 +162,7 @@ impl TeamCache {
         for (_, row) in self.rows.values() {
             match row {
                 Some(stored) if stored.stream_created != self.created => before.push(&stored.row),
-                // The description of a message that the stream does not have is not of this program.
+                // A row that describes a message that the stream does not have comes from another program.
                 Some(stored) if stored.row.sequence <= self.last => {
                     let id = &*stored.row.session_id;
                     sessions.insert(id, session(id, Some(stored.row.clone())));

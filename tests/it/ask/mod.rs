@@ -167,7 +167,7 @@ fn pages_are_of_one_ranking_until_it_is_given_up() {
     );
 }
 
-/// Each hit shows the name of its session, which was one of three hits all the same.
+/// Each hit shows the name of its session. The name was once also one of the three hits of a session.
 #[test]
 fn a_name_is_in_the_place_of_no_other_entry() {
     let home = Home::new();
@@ -192,7 +192,8 @@ fn a_name_is_in_the_place_of_no_other_entry() {
     assert_eq!(result["more"], json!([{"sessionId": "s", "count": 2}]));
 }
 
-/// A hook that may wait for few seconds read every session each time, and never came to an answer.
+/// A hook has only a few seconds for a search. Once each search read every session again, and the hook never got an
+/// answer.
 #[test]
 fn what_is_not_read_in_time_is_left_out_and_what_is_read_is_kept() {
     let home = Home::new();
@@ -236,7 +237,7 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
             "branch_summary",
             "b1",
             "u3",
-            // The first line, which all summaries share, once took the place of the reason.
+            // All summaries have the same first line. It was once shown instead of the reason.
             json!({"fromId": "u2", "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nToo hot."}),
         );
     store(&home, log, "t");

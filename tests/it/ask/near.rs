@@ -1,4 +1,4 @@
-//! Words of a question that no entry has, and known words in their place. protocol.md §3.16.
+//! Words of a question that no entry has, and the known words that replace them. protocol.md §3.16.
 
 use super::{ask, ids, store};
 use crate::harness::*;
@@ -29,7 +29,7 @@ fn a_word_that_no_entry_has_gets_near_ones() {
     assert!(ids(&result).is_empty());
 }
 
-/// A question with one wrong letter had to be asked again.
+/// A user once had to ask a question with one wrong letter again.
 #[test]
 fn a_near_word_counts_in_place_of_a_mistyped_one() {
     let home = Home::new();
@@ -54,7 +54,7 @@ fn a_near_word_counts_in_place_of_a_mistyped_one() {
     assert_eq!(exact["hits"], json!([]));
 }
 
-/// `racecondition` and `raceconditon` found nothing, though an entry had both words.
+/// `racecondition` and `raceconditon` once found nothing, although an entry had both words.
 #[test]
 fn two_words_that_were_typed_as_one_are_found() {
     let home = Home::new();

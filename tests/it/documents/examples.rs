@@ -175,7 +175,7 @@ impl Contract {
     }
 }
 
-/// Collects the names of the members that a definition gives an object, with those of its parts and alternatives.
+/// Collects the names of the members that a definition gives an object, also from its parts and alternatives.
 fn push_members(document: &Value, definition: &Value, known: &mut BTreeSet<String>) {
     let properties = definition["properties"].as_object();
     known.extend(properties.into_iter().flat_map(|it| it.keys().cloned()));

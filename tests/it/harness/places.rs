@@ -247,7 +247,7 @@ pub(crate) fn skip(needs: Needs, what: &str) {
 pub(crate) const REAL_SESSION: &str = "pi-v1-large-session.jsonl";
 
 /// A real session that pi has written: version 1, 1,018 entries. Its path is TREELINED_REAL_SESSION, or it is in
-/// `shared/data` of a folder above the repository. It is not in the repository: `None` if it does not exist.
+/// `shared/data` of a folder above the repository. The repository does not have this file, so the result may be `None`.
 #[track_caller]
 pub(crate) fn real_session() -> Option<Vec<u8>> {
     let named = std::env::var_os("TREELINED_REAL_SESSION").map(PathBuf::from);

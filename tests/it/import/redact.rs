@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::record;
 use crate::harness::*;
 
-/// A token that no scanner of repositories takes for a real one, in the form of GitHub's.
+/// A token in the form of a token of GitHub. Scanners of repositories do not take it for a real token.
 fn token(letter: char) -> String {
     format!("ghp_{}", format!("{letter}1B2").repeat(9))
 }

@@ -168,7 +168,8 @@ fn a_watch_imports_a_marked_answer_in_its_first_round_after_the_end() {
     assert_eq!(stderr, "");
 }
 
-/// A watch that began while another import ran once failed, and one that had begun before slept for a minute.
+/// If another import was running, a watch that began then once failed, and a watch that had begun earlier slept for a
+/// minute.
 #[test]
 fn a_watch_waits_for_another_import() {
     let home = Home::in_memory();
