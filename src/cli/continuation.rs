@@ -61,7 +61,7 @@ pub(crate) struct ContinueArgs {
     /// Write nothing; show the files, the steps and what is lost
     #[arg(long)]
     print: bool,
-    /// Make the new session, and print the commands that go on with it
+    /// Make the new session, and print the commands that continue it
     #[arg(long, conflicts_with = "print")]
     no_run: bool,
     /// Print the result as JSON, and do not start the agent

@@ -1,4 +1,4 @@
-//! The last line of `treelined push --all`: how many sessions fared how.
+//! The last line of `treelined push --all`: the number of sessions with each outcome.
 
 use super::words::count;
 use std::fmt;

@@ -29,7 +29,7 @@ pub(crate) struct TagArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::candidates::sessions))]
     first: Option<String>,
-    /// One tag or several with commas between them, each one word, with or without #
+    /// One tag, or several tags with commas between them; a tag is one word, with or without #
     #[arg(value_name = "TAG")]
     second: Option<String>,
     /// The session of this directory with the last activity, which is the default

@@ -157,7 +157,7 @@ impl Page {
         self.has_more |= keys.next().is_some();
     }
 
-    /// Adds a hit, which may displace another. `None` as the hit only says that there is one more.
+    /// Adds a hit, which may displace another hit. If `hit` is `None`, the hit is only counted.
     pub(super) fn take(&mut self, key: Key, hit: Option<Hit>, on_hit: &mut dyn FnMut(&Hit)) {
         let is_before = self.after.as_ref().is_some_and(|after| key <= *after);
         // If a file is searched in several parts, the same hit may come again.

@@ -98,7 +98,8 @@ struct RankedPart<'f> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     ceiling: Reverse<Ceiling>,
-    /// The number of the file. If the best possible hit of the part is known, its number in the order of paths.
+    /// The number of the file. If the best possible hit of the part is known, this is the number of the file in the
+    /// order of paths.
     number: usize,
     offset: u64,
 }

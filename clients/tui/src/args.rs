@@ -86,7 +86,8 @@ mod tests {
         <Args as clap::CommandFactory>::command().debug_assert();
     }
 
-    /// All other commands have `--json`. Here it was an unexpected argument, without a word of what to use.
+    /// All other commands have `--json`. Here it was once an unexpected argument, and the error did not say what to
+    /// use.
     #[test]
     fn json_is_refused_with_the_command_that_prints_it() {
         let check = |args: &[&str]| Args::parse_from(args).check();

@@ -34,7 +34,7 @@ pub(super) struct RankedHit {
     pub is_name: bool,
 }
 
-/// The hits among the candidates of one session, all of which are in this file.
+/// The hits among the candidates of one session. All candidates are in this file.
 pub(super) fn hits(
     store: &Store,
     request: &AskRequest,

@@ -22,7 +22,7 @@ pub(super) struct CountedFile {
     pub read: Option<Counts>,
     /// Whether the time was over before all of the file was read.
     pub is_unread: bool,
-    /// Where it is in the segments, if its counts are from there.
+    /// The row of the file in the segments, if the counts come from there.
     pub row: Option<Row>,
     pub corpus: Corpus,
     /// The counts of the whole session, one for each term.

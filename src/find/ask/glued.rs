@@ -8,8 +8,8 @@ const LEAST_MISTYPED: usize = 5;
 /// The most parts of a question that are compared with all known words.
 const MOST_PARTS: usize = 16;
 
-/// The known words with which a word begins and ends. The keys are the places between beginning and end, in bytes; the
-/// values are the numbers of sessions that have the known word.
+/// The known words that a word begins or ends with. The key is the length of the beginning in bytes, and the value is
+/// the number of sessions that have the known word.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     beginnings: BTreeMap<usize, usize>,
@@ -34,7 +34,8 @@ impl Parts {
         self.endings.retain(|_, sessions| *sessions > 0);
     }
 
-    /// The two known words that the word consists of. If there are several pairs, the one whose shorter word is longest.
+    /// The two known words that the word consists of. If there are several pairs, returns the pair with the longest
+    /// shorter word.
     pub(super) fn pair(&self, word: &str) -> Option<String> {
         let both = self.beginnings.keys();
         let both = both.filter(|place| self.endings.contains_key(place));
@@ -85,8 +86,8 @@ impl<'q> Rest<'q> {
         MistypedWord::new(self.rest)
     }
 
-    /// The known word and the known word that is nearest to the rest, and the distance of the latter. `near` has the known
-    /// words near to the rest, each with its distance and its number of sessions.
+    /// Returns the known word, the word of `near` that is nearest to the rest, and the distance of that word from the
+    /// rest. `near` has known words near to the rest, each with its distance and its number of sessions.
     pub(super) fn pair(&self, near: &BTreeMap<String, (usize, usize)>) -> Option<(usize, String)> {
         let mistyped = self.mistyped();
         let (near, (distance, _)) = near

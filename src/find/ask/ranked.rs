@@ -45,7 +45,7 @@ pub struct Ranking {
 struct FoundHits {
     /// The sessions that are not open yet. The session that can have the best hit is the last one.
     rest: Vec<UnopenedSession>,
-    /// The hits of the others, in order, each with the number of its file.
+    /// The hits of the opened sessions, in order, each with the number of its file.
     hits: Vec<(usize, RankedHit)>,
     /// Files that could not be searched.
     partial: Vec<UnreadFile>,
@@ -241,7 +241,7 @@ impl Ranking {
         lock(&self.found).rest.len()
     }
 
-    /// The approximate number of bytes of memory that it takes.
+    /// The approximate number of bytes of memory that the ranking takes.
     pub(super) fn bytes(&self) -> usize {
         let found = lock(&self.found);
         let hits: usize = found.hits.iter().map(|(_, one)| bytes_of(&one.hit)).sum();

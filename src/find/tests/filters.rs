@@ -56,7 +56,7 @@ fn checked(store: &Store, index: IndexSettings, request: &SearchRequest) -> Sear
 }
 
 /// A label is a field of an entry that may be in another block. A file with a label that has a word of the query was
-/// therefore once searched as a whole. A query of two letters that some label has read all files.
+/// therefore once searched as a whole. If a label had the two letters of a query, the query once read all files.
 #[test]
 fn a_label_with_a_word_of_the_query_needs_only_the_line_of_its_entry() {
     let folder = tempfile::tempdir().unwrap();

@@ -164,7 +164,7 @@ fn conversation(nodes: impl Iterator<Item = (String, Option<String>)>) -> String
     format!(r#"{{"id":"c","mapping":{{{}}}}}"#, nodes.join(","))
 }
 
-/// No work is repeated for each node, and nothing is searched for.
+/// The time is linear in the nodes: no node makes the reader search or repeat earlier work.
 #[test]
 fn a_row_of_100_000_siblings_and_a_path_of_100_000_nodes_are_read() {
     let name = |number: usize| format!("n{number}");

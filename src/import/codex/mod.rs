@@ -15,9 +15,9 @@
 //! - `compacted`: a summary that replaces everything before it.
 //!
 //! A thread has branches in three ways. A *paginated* file with `history_base` continues from an ordinal of another
-//! rollout. In a fork the other rollout is of another thread, in a revert of the same thread. A *legacy* fork
-//! (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back in the same file, by a number of
-//! messages of the user.
+//! rollout. In a fork, the other rollout belongs to another thread. In a revert, it belongs to the same thread. A
+//! *legacy* fork (`forked_from_id`) repeats its parent's payloads. `thread_rolled_back` goes back in the same file, by
+//! a number of messages of the user.
 
 mod map;
 mod record;

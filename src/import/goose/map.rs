@@ -100,7 +100,7 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
                 let [name, arguments] =
                     json::get_each(value.unwrap_or_default(), ["name", "arguments"]);
                 let name = literal(name).unwrap_or(b"\"unknown\"");
-                // If goose could not parse the call, its error stands in place of the arguments.
+                // If goose could not parse the call, the error of goose replaces the arguments.
                 out.call(id, name, arguments.or(*error));
             }
             block => content(out, block),

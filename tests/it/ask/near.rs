@@ -45,7 +45,7 @@ fn a_near_word_counts_in_place_of_a_mistyped_one() {
     let snippet = result["hits"][0]["snippet"].as_str().unwrap();
     let at = snippet.find("scheduler").unwrap() as u64;
     assert_eq!(result["hits"][0]["ranges"], json!([[at, at + 9]]));
-    // It is part of a phrase, and weighs less than the word as it is written.
+    // The near word counts as a part of the phrase, but weighs less than the exact word.
     assert_eq!(ids(&ask(&mut d, "race conditon"))[0], "u1");
     let score = |result: &Json| result["hits"][0]["score"].as_f64().unwrap();
     assert!(score(&ask(&mut d, "scheduler")) > score(&result));
@@ -76,7 +76,7 @@ fn two_words_that_were_typed_as_one_are_found() {
     }
     let ranges = |result: &Json| result["hits"][0]["ranges"].as_array().unwrap().len();
     assert_eq!(ranges(&ask(&mut d, "racecondition")), 2);
-    // What has a number does not consist of words, and each part is known or near to a known word.
+    // A word with a number is not split. Otherwise each part must be a known word, or near to a known word.
     for word in ["2026racecondition", "racerunner"] {
         assert!(ask(&mut d, word).get("didYouMean").is_none(), "{word}");
     }

@@ -189,8 +189,8 @@ pub(super) struct View {
     pub name: Json,
     /// For each target, its label and the time of the label.
     pub labels: BTreeMap<String, (Json, Json)>,
-    /// The tree in depth-first pre-order. `None` if leaf records would change it: pi orders siblings by time, and an
-    /// entry below a record is a sibling here but not in pi.
+    /// The tree in depth-first pre-order. `None` if there are leaf records, since the orders may then differ: an entry
+    /// below a record has other siblings in pi than here.
     pub order: Option<Vec<String>>,
     pub context: Json,
     pub llm: Json,
@@ -391,7 +391,7 @@ impl Records {
         }
     }
 
-    /// The first entry from `id` on, on the path from the root to `below`, that is not a record.
+    /// On the path from the root to `below`, the first entry that is not a record, from `id` on.
     fn boundary(&self, id: &Json, below: &Json) -> Json {
         if !self.is_record(id) {
             return id.clone();

@@ -237,7 +237,7 @@ fn shortened(text: &str, length: usize) -> String {
     }
 }
 
-/// A block of code whose fence is longer than any in the text.
+/// A block of code. Its fence is longer than each fence in the text.
 fn fenced(text: &str) -> String {
     let runs = text.split(|char| char != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or_default().max(2) + 1);

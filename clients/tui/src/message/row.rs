@@ -49,7 +49,7 @@ pub struct Row {
     pub sessions: Vec<BornSession>,
     /// The ids in the request that keep the branch of this row open.
     pub expanded_by: Vec<String>,
-    /// The ids in the request because of which the branch of this row has its own row.
+    /// The ids in the request that give the branch of this row its own row.
     pub listed_by: Vec<String>,
 }
 

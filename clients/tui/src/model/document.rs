@@ -85,7 +85,7 @@ impl Document {
         Self::with_changes(entry, &[])
     }
 
-    /// Parses an entry. Also shows the changes that its calls make, or for a result the changes that its call made.
+    /// Parses an entry. Also shows the changes that its calls make. For a result, shows the changes that its call made.
     pub fn with_changes(entry: &Value, changes: &[Change]) -> Self {
         let mut document = Writer {
             changes,

@@ -172,7 +172,7 @@ impl TreeView {
         self.width / 6
     }
 
-    /// Returns the row around which rows are needed most urgently.
+    /// Returns the row around which rows must be loaded first.
     fn focus(&self) -> usize {
         match self.seek {
             Some(seek) => seek.row(),
@@ -519,7 +519,7 @@ impl TreeView {
         self.reload()
     }
 
-    /// Gives the branches of a fork one row again.
+    /// Folds the branches of a fork into one row again.
     pub(super) fn unlist(&mut self, ids: &[String]) -> Vec<Effect> {
         self.folds.each.retain(|id| !ids.contains(id));
         self.anchor = None;

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// The number of columns before the guides: the cursor or a mark, the active path, a space.
 const GUTTER: usize = 3;
 
-/// If the pane has fewer columns than this, words before the text of rows have no column of their own.
+/// If the pane has fewer columns than this, the words before the text of rows have no separate column.
 const NARROW: usize = 60;
 
 /// The width of the column of these words.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Once an earlier record got a conversation whose latest record is not valid.
+/// The latest record of a conversation is not valid. Once an earlier record of it was used instead.
 #[test]
 fn only_the_latest_continuation_of_a_native_id_counts() {
     let check = |change: &dyn Fn(&mut Value)| {
