@@ -18,7 +18,7 @@ enum Teller {
 pub(super) struct Deliveries {
     /// The ids of deliveries and commands, with the kind of the record that has them.
     named: HashSet<(Teller, Box<str>)>,
-    /// The records since the model's last answer whose other record was not read yet, by kind and by the hash of the
+    /// The records since the model's last answer that still lack their second record, by kind and by the hash of the
     /// text. The boolean says whether the record has an id: older versions do not write one into the `remove`.
     recent: HashMap<(Teller, u64), Vec<bool>>,
 }

@@ -128,9 +128,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. It is
-/// a simple model of the join: parts are ordered by their order, and copies are found by their fingerprints from the
-/// first node on.
+/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. It is a
+/// simple model of the join: parts are sorted by the member `order`, and copies are found by their fingerprints from
+/// the first node on.
 pub(crate) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
     let mut nodes: Vec<(Option<usize>, String, u64)> = Vec::new();
     let mut known: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];

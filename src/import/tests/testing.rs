@@ -233,8 +233,8 @@ pub(crate) fn check_calls(format: &dyn Format, source: &[u8], member: &Member) {
     }
 }
 
-/// Files of other tools: those in the repository, and those in `shared/data/import` of a folder above it, or in the
-/// folder that TREELINED_IMPORT_DATA names.
+/// Files of other tools: from the repository, and from the folder that TREELINED_IMPORT_DATA names or from
+/// `shared/data/import` in a folder above the repository.
 pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TREELINED_IMPORT_DATA").map(PathBuf::from);

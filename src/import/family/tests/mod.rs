@@ -120,7 +120,8 @@ fn one_member_is_one_session() {
     );
 }
 
-/// Once the session whose name is first became the root, and the end of the session that it copies got a label.
+/// Once the session with the first name became the root, although it is a copy of the other one, and the end of the
+/// original got a label.
 #[test]
 fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
     let copy = |native_id: &str, of: &str, nodes: &[&str]| Member {

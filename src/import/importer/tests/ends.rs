@@ -56,8 +56,8 @@ fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
     }
 }
 
-/// Once a turn was imported a second after its end, although the tool's hook says that it has ended. Even a turn that
-/// an import had just held back was imported so.
+/// Once a turn was imported a second after its end, although the tool's hook says that it has ended. This was so even
+/// for a turn that an import had just held back.
 #[test]
 fn a_mark_counts_sooner_once_the_turn_has_ended() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());

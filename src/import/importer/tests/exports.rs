@@ -268,8 +268,8 @@ fn damaged_and_hostile_files_are_named() {
     }
 }
 
-/// The list of a `.zip` may name positions beyond the end of the file, or itself. For every cut and every changed byte
-/// the reader gives an answer.
+/// The list of a `.zip` may name positions beyond the end of the file, or itself. Whichever byte is cut or changed, the
+/// reader returns a result or an error.
 #[test]
 fn no_byte_of_a_zip_breaks_the_reader() {
     let talks = serde_json::to_vec(&[talk("a", 1)]).unwrap();
