@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the readers and mappers. It rises with each change in what they make of a record. Where a change
-/// applies, the reader asks [`Former::version_at`].
+/// The version of the readers and mappers. It rises with each change of the entries that they make from a record. Where
+/// a change applies, the reader asks [`Former::version_at`].
 ///
 /// Version 2: Claude Code's text beside a result is a message of the user. A message that the model got while it
 /// worked is one entry. A second header of Gemini CLI is not a compression.

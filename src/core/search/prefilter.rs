@@ -380,8 +380,8 @@ impl How {
     }
 }
 
-/// The texts with which all matches of a valid pattern begin, or all end; `None` if neither is known. Each text is long
-/// enough to be searched.
+/// For a valid pattern, the texts that every match begins with, or that every match ends with; `None` if neither is
+/// known. Each text is long enough to be searched.
 pub(super) fn pattern_literals(pattern: &str) -> Option<Vec<Vec<u8>>> {
     let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = { parser }.parse(pattern).ok()?;

@@ -67,7 +67,7 @@ impl Tree {
         self.marks.by_id.values().any(|mark| mark.shed.is_some())
     }
 
-    /// The first entries of the archived branches of which none is inside another one, in file order.
+    /// The first entry of each archived branch that is not inside another archived branch, in file order.
     pub fn outermost_archived(&self) -> Vec<Node> {
         let archived = self.archived();
         let mut heads: Vec<Node> = archived.heads.iter().copied().collect();

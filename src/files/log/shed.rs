@@ -221,7 +221,8 @@ impl ShedSource<'_> {
                 }
             }
         }
-        // The branch of a line that names an entry of another branch, that branch, and the id of the line.
+        // The lines that name an entry of another branch. The key has the branch of the line and the other branch, and
+        // the value is the id of the line.
         let mut names: HashMap<(Option<usize>, usize), Option<String>> = HashMap::new();
         let mut reader = Lines::new(self.file, self.lines.start);
         while let Some(line) = reader.next()? {

@@ -184,8 +184,8 @@ impl SessionState {
         self.take_in(written, changes).map(drop)
     }
 
-    /// The durability of a commit to which `promised` was promised. If the servers of a team were promised, it is the
-    /// durability that these servers have.
+    /// The durability that a commit has, where `promised` is the durability of its answer. If the answer is for the
+    /// servers of a team, these servers decide.
     pub fn worth(&self, promised: Durability) -> Durability {
         match &self.upstream {
             Some(upstream) if promised == Durability::Replicated => upstream.durability(),

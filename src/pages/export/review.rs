@@ -19,7 +19,7 @@ const MAX_SECRETS: usize = 1000;
 const MAX_IDS: usize = 20;
 /// The kind of a text that looks like a secret.
 const UNKNOWN: &str = "unknown";
-/// The fewest characters of a secret of which some characters are shown.
+/// If a secret has at least this number of characters, some of them are shown.
 const SHOWN: usize = 12;
 
 /// The part of a session whose secrets are reviewed.

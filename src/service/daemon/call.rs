@@ -28,7 +28,7 @@ pub(crate) struct Call {
 
 /// The answers that need no memory before they are made, in bytes.
 const SMALL_ANSWER: u64 = 64 << 10;
-/// The bytes of an answer beside what it is made from.
+/// The bytes that an answer has in addition to the data that it is made from.
 const AROUND: u64 = 4 << 10;
 
 impl Call {

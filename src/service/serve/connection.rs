@@ -24,8 +24,7 @@ use treelined_files::os::{ready, stream::into_file};
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// How long cancelled requests may still take to answer.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How long a client may read nothing at the end of the daemon, or an extension at its own end. After that, nothing
-/// waits for it.
+/// When the daemon or an extension ends, the daemon waits this long for a client that does not read.
 const STALLED: Duration = Duration::from_secs(1);
 /// The longest time until a connection ends after it is asked to end.
 pub(super) const LONGEST_END: Duration = SHUTDOWN_GRACE.saturating_add(LAST_WORDS);

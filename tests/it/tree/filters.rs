@@ -200,6 +200,6 @@ fn the_default_filter_hides_settings_bookkeeping_labels_and_custom_entries() {
     assert_eq!(rows["hidden"], 8);
     let all = d.ok("get_tree", json!({"filter": "all"}));
     assert_eq!(all["total"], 13);
-    // A `mode` entry of oh-my-pi once had a row in every list, which did not show the mode.
+    // A `mode` entry of oh-my-pi once had a row in every list, but the row did not show the mode.
     assert_eq!(row(&all, "mode")["preview"], "plan");
 }

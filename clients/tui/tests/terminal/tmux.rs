@@ -340,7 +340,8 @@ impl Drop for Tmux {
     }
 }
 
-/// A row of branches without the age of the branch, and without the blanks before their number, which depend on its length.
+/// A row of branches without the text that depends on the clock: the age of the branch, and the blanks whose number
+/// depends on the length of the age.
 fn without_age_of_branch(line: &str) -> String {
     let Some((before, after)) = line.split_once(" messages · ") else {
         return line.to_owned();

@@ -193,7 +193,7 @@ impl Steps {
         path
     }
 
-    /// This step and those above it.
+    /// This step and the steps above it.
     pub(super) fn up(&self, from: Node) -> impl Iterator<Item = &Step> {
         let next = |step: &&Step| self.get(step.above?);
         std::iter::successors(self.get(from), next)
@@ -247,7 +247,7 @@ impl Steps {
     }
 }
 
-/// The steps of a part, each after the one above it, which is beside it.
+/// The steps of a part, parents first. Each step comes with the step above it.
 fn links(tree: &Tree, part: Part) -> Vec<(Node, Option<Node>)> {
     let is_step = |node: Node| {
         let kind = tree.kind(node);

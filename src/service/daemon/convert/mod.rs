@@ -1,8 +1,8 @@
 //! Conversions between the session's types and those of `wire`, a file for each group of types.
 //!
-//! [`stored`] makes members of stored JSON. [`diagnostics`] and [`error`] convert the types of their names. [`line`]
-//! makes one line of JSON, [`message`] a notification, and [`member`] single members of an object that is written as
-//! text.
+//! [`stored`] makes members of stored JSON. [`diagnostics`] converts diagnostics, and [`error`] converts errors.
+//! [`line`] makes one line of JSON, [`message`] a notification, and [`member`] single members of an object that is
+//! written as text.
 
 pub(crate) mod diagnostics;
 pub(crate) mod error;

@@ -48,7 +48,8 @@ impl Kept {
         self.memory.absorb(reserved);
     }
 
-    /// Reserves memory for one more message, with which `unread` bytes are unread. False if there is not enough.
+    /// Reserves memory for one more message. `unread` is the number of unread bytes together with it. False if there is
+    /// not enough.
     pub(super) fn reserve(&mut self, unread: usize, share: Share) -> bool {
         self.messages += 1;
         let has = self.fit(unread, share);
@@ -56,7 +57,7 @@ impl Kept {
         has
     }
 
-    /// Counts one more message, with which `unread` bytes are unread.
+    /// Counts one more message. `unread` is the number of unread bytes together with it.
     pub(super) fn put(&mut self, unread: usize, share: Share) {
         self.messages += 1;
         self.grow(unread, share);
