@@ -85,7 +85,7 @@ fn an_object_that_is_lost_or_changed_is_named_and_changes_no_file() {
     assert_eq!(laptop.text("s"), before);
 }
 
-/// Of several entries, all are appended or none, whatever their size is together.
+/// Several entries are appended together or not at all, whatever their total size is.
 #[test]
 fn an_append_that_is_larger_than_a_message_is_one_message() {
     let Some(fleet) = Fleet::get(17) else { return };

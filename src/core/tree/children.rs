@@ -1,7 +1,7 @@
 //! The children of each node. They are derived from the parents at the first use, and kept up to date from
 //! then on.
 //!
-//! Opening a session uses no children, so opening takes no time for them.
+//! Opening a session does not need the children, so it does not make these lists.
 
 use super::node::{NONE, NodeRow};
 use crate::entry::Kind;

@@ -1,5 +1,5 @@
-//! Selects the conversations that this user had in this directory, on this machine only, and that the user's own agent
-//! keeps.
+//! Selects the conversations of this user in this directory. They must be only on this machine, and the user's own
+//! agent must keep them.
 
 use crate::clean::is_plain_id;
 use crate::history::{History, Result};

@@ -18,13 +18,13 @@ impl Folders {
         self.recalled_by(&daemon(), input)
     }
 
-    /// The same with this program as the daemon.
+    /// Like [`recalled`], with this program as the daemon.
     fn recalled_by(&self, program: &Path, input: &[u8]) -> Option<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
         command.arg("--session-dir").arg(self.path("sessions"));
         command.arg("--daemon").arg(program).arg("--recall");
         command.env("XDG_RUNTIME_DIR", self.path("run"));
-        // Another time than an agent's: this machine may have other work.
+        // The time limit is longer than with an agent, since this machine may be busy.
         command.args(["--within", "120"]);
         command.env("HOME", self.path("home"));
         command.env_remove("CODEX_HOME");
@@ -135,7 +135,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Each hook started a daemon, which read all sessions anew and was killed before it had kept anything.
+/// Once each hook started a daemon, which read all sessions again and was killed before it had kept the result.
 #[test]
 fn a_shared_daemon_that_runs_is_asked() {
     let folders = Folders::new();
@@ -270,7 +270,7 @@ fn only_own_conversations_of_this_directory_are_recalled() {
     );
     let failed = || folders.text(failure("error: zebra cache crossing"));
     assert_eq!((failed(), folders.text(start())), (None, None));
-    // A file is an export where a person has put it. The same file is a conversation where its agent keeps it.
+    // In a folder of a person, the file is an export. In the folder of its agent, the same file is a conversation.
     let at = |second: u32| format!("2026-01-01T00:00:{second:02}.000Z");
     let said = |text: &str| json!([{"type": "input_text", "text": text}]);
     let lines = [
@@ -314,7 +314,7 @@ fn only_own_conversations_of_this_directory_are_recalled() {
             fs::create_dir(&again).unwrap();
         }
     }
-    // The hook runs in a conversation, which is not recalled there.
+    // A hook does not recall the conversation in which it runs.
     let mut own = failure("error: zebra cache crossing");
     own["session_id"] = json!("019a0000-0000-7000-8000-000000000001");
     let heard = folders.text(own).unwrap_or_default();
@@ -365,7 +365,7 @@ fn what_was_recalled_is_not_recalled_again() {
     let (began, first) = (folders.text(start()).unwrap(), failed().unwrap());
     folders.say("echo", &folders.path("work"), &first);
     assert_eq!(failed().unwrap(), first);
-    // Nor does it name a conversation.
+    // A recalled text is not used as the name of a conversation either.
     let text = format!("<hook_context>{began}</hook_context>\n\nGo on");
     let message = json!({"role": "user", "content": text});
     self_named(&folders, "named", &message);

@@ -20,7 +20,7 @@ fn shows(screen: &Screen, keys: &[&str]) {
     }
 }
 
-/// The last keys were cut off.
+/// Once the last keys were cut off.
 #[test]
 fn every_dialog_shows_all_of_its_keys_on_the_smallest_screen() {
     for (opening, keys) in [
@@ -98,7 +98,7 @@ fn failures_and_outputs_show_their_keys_on_the_smallest_screen() {
         message: "the file is of a version that this program does not know ".repeat(6),
     })));
     shows(&screen, &["↑↓ more", "esc closes"]);
-    // The advice was cut.
+    // Once the advice was cut off.
     screen.keys(&"down ".repeat(12));
     shows(&screen, &["treelined migrate", "esc closes"]);
     screen.daemon(Daemon::Connected(Server {

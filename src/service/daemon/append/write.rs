@@ -28,7 +28,7 @@ use treelined_files::session::sync::RepeatedEntries;
 /// A batch is complete once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
 
-/// A batch with more bytes is written on a blocking thread; a smaller one on the reader thread.
+/// A batch with more bytes is written on a blocking thread, and a smaller batch on the reader thread.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 impl WriteAppends for Daemon {
@@ -158,7 +158,8 @@ fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Res
 }
 
 impl Append {
-    /// Plans this operation after the ones that `planner` has planned; `None` if those must be written first.
+    /// Plans this operation after the operations that `planner` has planned; `None` if these operations must be written
+    /// first.
     fn plan(
         &self,
         state: &SessionState,
@@ -169,7 +170,7 @@ impl Append {
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
             Ok(None) => return Ok(None),
-            // A repeated append has moved the leaf the first time, so the expected leaf is not checked.
+            // The first attempt of a repeated append has moved the leaf, so the expected leaf is not checked.
             Ok(Some(planned)) if planned.lines.is_empty() => {}
             _ if self.is_background() => match &self.expected {
                 ExpectedLeaf::Any => {}
