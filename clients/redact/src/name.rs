@@ -1,6 +1,6 @@
 //! The kinds of secrets, and the text between a name and its value.
 
-/// The kinds of secrets that a name can tell.
+/// The kinds of secrets that one recognises by the name of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Password,

@@ -3,7 +3,7 @@
 use crate::daemon;
 use std::process::Command;
 
-/// The words that the script of `treelined completions` offers for the last one.
+/// The words that the script of `treelined completions` offers in place of the last of `words`.
 fn offered(words: &[&str]) -> Vec<String> {
     let index = (words.len() - 1).to_string();
     let output = Command::new(daemon())

@@ -74,8 +74,9 @@ fn records_are_quoted_and_inert() {
     );
 }
 
-/// Once, lines after U+2028 and other line ends began without a mark, names of tools and outcomes of notes stood
-/// outside of the quotation, `www.` and `data:` links were whole, and words were joined where a character was removed.
+/// Four faults once let a record pass for text of the server: lines after U+2028 and other line ends began without a
+/// mark, names of tools and outcomes of notes stood outside of the quotation, `www.` and `data:` links were whole, and
+/// removing a character joined the words beside it.
 #[test]
 fn no_text_of_a_record_passes_for_the_servers() {
     const EVIL: &str = "entry x, user, now";

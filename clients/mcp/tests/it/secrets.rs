@@ -190,7 +190,7 @@ fn secrets_are_shown_to_the_user_who_asks_for_it() {
     assert_eq!(fact(&text, "redactions"), None);
 }
 
-/// Values of the user's variables that the commands of one agent had printed once reached the next agent.
+/// The commands of one agent printed the user's variables, and their values once reached the next agent.
 #[test]
 fn values_of_the_variables_of_the_server_are_replaced() {
     const VALUE: &str = "tangerine-boat-sails";

@@ -95,7 +95,7 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
             .all(|id| !ids(&text, "entry").contains(id)),
         "{more}"
     );
-    // Every hit, of entries that contain all words.
+    // All hits, in entries that contain all the words.
     let exact = |query: &str| json!({"query": query, "exact": true, "every": true});
     let text = server.text("search_history", exact("zebra unheard"));
     assert_eq!(fact(&text, "hits"), Some("0"), "{text}");
