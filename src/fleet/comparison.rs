@@ -19,7 +19,7 @@ pub(super) enum Tail {
 pub(super) struct Comparison {
     pub(super) at: Agreement,
     pub(super) relation: Relation,
-    /// Whether the log had lost lines that the file has from it, and now has them again, at other positions.
+    /// Whether the log had lost lines, got them back from the file, and now has them at other positions.
     pub(super) is_refilled: bool,
 }
 

@@ -206,7 +206,7 @@ impl SharedLog for LiveLog {
         file.stop_closing();
         let settled = trash::settle_restored(&file, &self.connector.team, before);
         self.forget(session);
-        // If its deletion has failed, the session is still open and is followed again.
+        // If the deletion of the session has failed, the session is still open and is followed again.
         if let Some(live) = lock(&self.sessions).get_mut(session) {
             live.follower = Some(self.follower(session, &file));
         }

@@ -14,9 +14,9 @@ use treelined_core::bytes::part;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::file::Location;
 
-/// The bytes of one write to a file during a pull.
+/// The most bytes that a pull writes to the file at once.
 pub(super) const WRITE: usize = 4 << 20;
-/// The bytes after which a push saves the record.
+/// A push saves the record each time it has copied this many bytes.
 const SAVE: u64 = 16 << 20;
 
 /// The result of a copy.
@@ -31,9 +31,9 @@ pub struct Transfer {
     pub sequence: u64,
     /// Whether the target has lines that the source does not have.
     pub is_behind: bool,
-    /// Whether the log had lost lines that the file has from it, and got them back.
+    /// Whether the log had lost lines, and got them back from the file.
     pub is_refilled: bool,
-    /// Whether both had gone on, and the lines of the file are a branch now.
+    /// Whether both the file and the log had new lines, so that the lines of the file are a branch now.
     pub is_branch: bool,
 }
 
@@ -321,8 +321,8 @@ fn diverged_after(session: &str, offset: u64) -> Error {
     Error::new(Kind::LogDiverged, why)
 }
 
-/// Reads what was copied from both sides again; fails unless number of lines and hash are equal. The file had the first
-/// `present` bytes of the first part before.
+/// Reads what was copied again from both sides. Fails unless the number of lines and the hash are equal. Before the
+/// copy, the file had the first `present` bytes of the first part.
 pub(super) fn verified(
     log: &dyn LogBackend,
     session: &str,

@@ -77,7 +77,7 @@ impl Access {
     }
 }
 
-/// The directories that are in one list, and in the other list or below a directory of it.
+/// The directories that both lists allow. A list allows its directories and all directories below them.
 fn common(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
     let below = |lower: &[PathBuf], upper: &[PathBuf]| {
         let is_below = |path: &&PathBuf| upper.iter().any(|above| path.starts_with(above));

@@ -168,8 +168,8 @@ pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -
     })
 }
 
-/// Whether `tree` has the entry `node` of `other` too. An equal id is not enough, since clients choose ids. The entries
-/// above are compared without bookkeeping, since a fork leaves out labels and may begin in the middle.
+/// Whether `tree` has the entry `node` of `other` too. An equal id is not enough, since clients choose ids. Their
+/// parents are compared too. Bookkeeping is skipped, since a fork leaves out labels and may begin in the middle.
 fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     let Some(own) = tree.find(other.id(node)) else {
         return false;
@@ -180,8 +180,7 @@ fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     has_parent && tree.kind(own) == other.kind(node) && tree.timestamp(own) == other.timestamp(node)
 }
 
-/// The summary on the path to the leaf that an earlier merge of this branch of another session wrote. `None` if the
-/// branch has not been merged.
+/// If this branch of another session was merged before: the summary that the merge wrote, on the path to the leaf.
 pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node> {
     let copies = tree.copies_of(session_id, tip_id).into_iter().rev();
     let is_here = |node: Node| tree.leaf().is_some_and(|leaf| tree.is_ancestor(node, leaf));

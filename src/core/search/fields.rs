@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 #[cfg_attr(feature = "schema", schemars(rename = "SearchField"))]
 #[repr(u8)]
 pub enum FieldKind {
-    /// The text of messages, and every field of no other kind.
+    /// The text of messages, and every field that has none of the other kinds.
     Text,
     /// The thinking of a model.
     Thinking,

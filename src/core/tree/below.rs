@@ -24,8 +24,8 @@ pub struct Below {
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries whose root waits for a parent that is later in the file, by this root. If that parent is below the step
-    /// of the leaf, these entries are below it too.
+    /// For each root that waits for a parent later in the file: the root and the entries below it. If that parent is
+    /// below the step of the leaf, these entries are below the step too.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
 

@@ -315,7 +315,8 @@ mod tests {
             "no such file"
         );
         assert_eq!(line("Exit code 1", Which::First), "Exit code 1");
-        // In the terminal of an editor that debugs, Node.js prints these lines around each command.
+        // If an editor debugs the commands of its terminal, Node.js prints these lines around the output of each
+        // command.
         let debugged =
             r"Debugger attached.\nbuilt in 2 s\nWaiting for the debugger to disconnect...\n";
         assert_eq!(line(debugged, Which::Last), "built in 2 s");

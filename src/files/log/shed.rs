@@ -29,14 +29,14 @@ const MOST_LINE: u64 = 64 << 20;
 /// The most bytes of the first prompt in a record.
 const MOST_PROMPT: usize = 200;
 
-/// Why an archived branch stays in the session file.
+/// The reason why an archived branch stays in the session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StayReason {
-    /// An entry that stays names an entry of it.
+    /// An entry that stays names an entry of the branch.
     Named,
-    /// It has a label, a note or a name of the session.
+    /// The branch has a label, a note or a name of the session.
     Names,
-    /// A line of it is damaged, is too long, or is there twice.
+    /// A line of the branch is damaged, is too long, or is in the file twice.
     Damaged,
 }
 
@@ -429,8 +429,8 @@ impl ShedPlan {
         }
     }
 
-    /// A branch stays if a line names it that stays. `names` has the branch of the line, the named branch, and the id of
-    /// the line.
+    /// A branch stays if a line that stays names it. `names` has the branch of the line, the named branch, and the id
+    /// of the line.
     fn keep_named(&mut self, names: &HashMap<(Option<usize>, usize), Option<String>>) {
         let mut named: HashMap<Option<usize>, Vec<(usize, &Option<String>)>> = HashMap::new();
         for ((by, branch), id) in names {

@@ -20,7 +20,7 @@ pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
 pub enum LogNews {
     /// The lines are in the stream.
     Published,
-    /// The stream has lost lines that the file has from it.
+    /// The stream has lost lines. The file still has them.
     Rewound,
     /// Another machine had deleted the session before, so the entries with these ids are only in the trash.
     Lost(Vec<String>),
@@ -115,7 +115,7 @@ pub trait Upstream: Send + Sync {
     /// Whether the file has lines that are not known to be in the stream. This takes one `stat`.
     fn waits(&self) -> bool;
 
-    /// Whether the stream was found to have lost lines that the file has from it.
+    /// Whether the stream was found to have lost lines that are still in the file.
     fn has_lost(&self) -> bool {
         false
     }

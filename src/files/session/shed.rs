@@ -164,7 +164,7 @@ impl SessionState {
         found.collect()
     }
 
-    /// The error, which says so if it is about an entry in the cold file.
+    /// The same error. If it is about an entry in the cold file, its message now says so.
     pub fn explained(&self, error: Error) -> Error {
         let details = error.details.as_ref();
         let entry_id = details.and_then(|details| details.get("entryId")?.as_str());
@@ -194,7 +194,7 @@ impl SessionState {
             .with_details(json!({ "entryId": entry_id, "shedBranchId": branch }))
     }
 
-    /// Takes the lock for a replacement of the file. Fails if the file is not one that this process alone has open.
+    /// Takes the lock for a replacement of the file. Fails unless only this process has the file open.
     fn lock_alone(&mut self, changes: &mut Changes) -> Result<Lock> {
         let at = self.log.location().cloned().ok_or_else(in_memory)?;
         if self.upstream.is_some() || is_replica(&at) {
@@ -223,7 +223,7 @@ impl SessionState {
                 let why = format!("process {process} has the session open: close it there first");
                 Err(Error::new(Kind::SessionLocked, why))
             }
-            // The system does not say who has the file open, so nobody is known to be away.
+            // The system does not say who has the file open, so another process may have it open.
             None => {
                 let why = "this system does not say which processes have the session open";
                 Err(Error::new(Kind::SessionLocked, why))

@@ -75,7 +75,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the stream was found to have lost lines that the file has from it.
+    /// Whether the stream was found to have lost lines that are still in the file.
     pub fn has_lost_lines(&self) -> bool {
         self.upstream
             .as_ref()

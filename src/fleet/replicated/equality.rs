@@ -22,7 +22,7 @@ pub(super) struct Equality {
     /// The last time at which an append stopped waiting for a server. The follower publishes the lines that the append
     /// left in the file.
     pub(super) left_behind: Option<Instant>,
-    /// Whether the log was found to have lost lines that the file has from it.
+    /// Whether the log was found to have lost lines that are still in the file.
     pub(super) has_lost: bool,
     /// Messages since the record beside the file was saved.
     pub(super) unsaved: u64,

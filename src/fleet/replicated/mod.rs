@@ -278,7 +278,7 @@ impl ReplicatedFile {
         }
     }
 
-    /// Whether the log was found to have lost lines that the file has from it.
+    /// Whether the log was found to have lost lines that are still in the file.
     pub(crate) fn has_lost(&self) -> bool {
         lock(&self.state).has_lost
     }

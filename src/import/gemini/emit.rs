@@ -48,8 +48,8 @@ fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     }
 }
 
-/// For each message, whether it is an event without messages below it. An error that has no siblings is not counted
-/// as one: it says why the conversation ends there.
+/// For each message, whether it is an event without messages below it. An error without siblings is not such an event:
+/// it says why the conversation ends there.
 fn idle_events(messages: &[Message]) -> Vec<bool> {
     let mut has_child = vec![false; messages.len()];
     let mut is_idle = vec![false; messages.len()];

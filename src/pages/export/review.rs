@@ -126,7 +126,7 @@ impl Found {
     }
 }
 
-/// So many characters of a secret that a person recognizes it.
+/// As many characters of a secret as a person needs to recognize it.
 fn shown(secret: &str) -> String {
     let length = secret.chars().count();
     if length < SHOWN {

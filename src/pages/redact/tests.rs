@@ -44,8 +44,7 @@ fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
     }
 }
 
-/// The name and the value are two strings of the entry: the value stayed.
-/// A command as a list has a flag and its value as two arguments.
+/// In a command that is a list, a flag and its value are two strings of the entry. Once, such a value was not replaced.
 #[test]
 fn the_argument_behind_a_flag_that_says_secret_is_replaced() {
     let entry = r#"{"type":"message","id":"a","arguments":{"args":["--password","hunter2","--verbose","hunter2"],"flag":"--token","note":"a1b2c3d4e5f6","nested":["--token",["a1b2c3d4e5f6"]]}}"#;

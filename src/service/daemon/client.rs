@@ -37,7 +37,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// How this client answers the event, if it does.
+    /// The answer to the event that this client has declared, if it has declared one.
     pub(super) fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
         match event {
             BeforeEvent::SessionBeforeTree => self.answers.session_before_tree,

@@ -27,7 +27,7 @@ pub(crate) struct CommitTail {
 }
 
 impl CommitTail {
-    /// Announces `changes`. `ends` has the end of each operation among those that were written together.
+    /// Announces `changes`. If several operations were written together, `ends` has the end of each of them.
     pub(crate) fn announce(
         daemon: &Arc<Daemon>,
         open: &Arc<OpenSession>,

@@ -1,4 +1,4 @@
-//! `continue_session`: reads the path, has the summaries written that the request wants, and records the continuation
+//! `continue_session`: reads the path, runs the summarizer if the request wants summaries, and records the continuation
 //! before its files are made (protocol.md §3.18). [`crate::parts::Handoff`] decides which files an agent gets.
 
 use super::preparation::Preparation;

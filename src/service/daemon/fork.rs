@@ -223,7 +223,7 @@ impl ForkOptions {
     }
 }
 
-/// Whether the client has not introduced itself, as scripts do not.
+/// Whether the client has not introduced itself. Such a client is a script.
 fn is_script(call: &Call) -> bool {
     call.connection.client().is_none()
 }

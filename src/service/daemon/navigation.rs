@@ -39,12 +39,12 @@ pub(crate) struct Navigator {
     pub wants_summary: bool,
     pub options: SummaryOptions,
     pub label: Option<String>,
-    /// Of a merge from another session: that session. `tip_id` is the end of the branch there.
+    /// For a merge from another session: that session. `tip_id` is the end of the branch there.
     pub from: Option<Mutex<OtherSession>>,
     pub tip_id: Option<String>,
-    /// Of a choice: the judgements about the candidates that are not chosen.
+    /// For a choice: the judgements about the candidates that are not chosen.
     pub judgements: Vec<Judgement>,
-    /// Of an archive: the first entries of branches inside the archived branch that get their own records.
+    /// For an archive: the first entries of the branches inside the archived branch that get their own records.
     pub within: Vec<String>,
     /// The timeout that the caller gives.
     pub answer_timeout: Option<Duration>,

@@ -50,7 +50,8 @@ fn a_mark_that_finds_the_disk_full_changes_nothing() {
     assert_eq!(pinned(&home), BTreeSet::new());
 }
 
-/// Only the file was once synced, so that a power cut could take its name, and the answered mark with it.
+/// Once, only the file was synced and not its folder. A power cut could then remove the file, and with it a mark that
+/// the daemon had confirmed.
 #[test]
 fn the_name_of_a_new_and_of_a_replaced_file_of_marks_is_synced() {
     let home = Home::new();

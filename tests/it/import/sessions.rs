@@ -1,5 +1,5 @@
-//! Imported sessions are ordinary sessions. They can be forked and compacted, have sums and subagents, and options
-//! decide where their files are.
+//! Imported sessions are ordinary sessions. They can be forked and compacted, and they have totals and subagents.
+//! Options decide where their files are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -206,8 +206,8 @@ fn usage_counts_once() {
     );
 }
 
-/// For one tool: its name, the calls in its source, and a function that writes the source. One call changes a file. If
-/// the tool has such a call, another one reads a file.
+/// For one tool: its name, the calls in its source, and a function that writes the source. There is a call that changes
+/// a file, and a call that reads one if the tool has such a call.
 type Calls = (&'static str, Vec<&'static str>, fn(&Home));
 
 /// The rows of the calls show the paths, and a compaction lists the files.
@@ -363,7 +363,7 @@ fn pi_calls(home: &Home) {
     home.file("p.jsonl", lines.collect::<String>().as_bytes());
 }
 
-/// The files of opencode versions before it used a database.
+/// Writes files as opencode did before it used a database.
 fn opencode_calls(home: &Home) {
     let write = |path: &str, value: Json| {
         let path = home.files().join(path);

@@ -20,8 +20,8 @@ pub struct CompletionItem {
     pub about: &'static str,
 }
 
-/// The filters that may continue the word before `position`, or the values of its filter. `position`
-/// is in characters.
+/// The filters that may continue the word before `position`. If this word is a filter already: the values that may
+/// follow it. `position` is in characters.
 pub fn complete(text: &str, position: usize) -> Completion {
     let cursor = text.char_indices().nth(position);
     let before = text.get(..cursor.map_or(text.len(), |(at, _)| at));

@@ -241,7 +241,7 @@ proptest! {
                 let parent = match kind {
                     0 => "-".to_owned(),
                     1 => "gone".to_owned(),
-                    // A record names an earlier entry, as every writer of records does.
+                    // Every writer of records lets a record name an earlier entry.
                     _ if *record => format!("e{}", parent.index(at.max(1))),
                     // If a record is after the entry that names it, no single line closes the cycle.
                     _ => match parent.index(n) {

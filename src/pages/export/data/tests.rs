@@ -278,7 +278,7 @@ impl Session {
     fn pairs(&self) -> BTreeSet<[String; 3]> {
         let verdicts = self.verdicts();
         let is_bad = |at: usize| verdicts[at].is_some_and(|(is_good, ..)| !is_good);
-        // The rank of what makes an answer good: the last label.
+        // Answers are ranked by their last label; a later label gives a higher rank.
         let rank = |at: usize| {
             self.labels
                 .iter()
@@ -328,7 +328,7 @@ impl Session {
         seen.map(|at| self.step(at).text.clone()).collect()
     }
 
-    /// The answers with nothing answered below, outside of archived branches.
+    /// The answers without another answer below them, outside of archived branches.
     fn ends(&self) -> Vec<usize> {
         let is_answer = |at: &usize| {
             self.step(*at).kind == "assistant" && !self.step(*at).is_error && !self.is_archived(*at)

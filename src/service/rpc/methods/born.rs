@@ -15,7 +15,7 @@ use treelined_wire as wire;
 /// The most sessions that a row names.
 const MOST: usize = 64;
 
-/// The session of a tree whose rows name other sessions: the sessions that come from its entries.
+/// The session of a tree. The rows of the tree name the other sessions that come from the entries of this session.
 pub(super) struct Origin {
     rows: Box<dyn Fn() -> Result<Rows> + Send + Sync>,
     id: String,

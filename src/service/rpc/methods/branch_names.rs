@@ -30,7 +30,7 @@ impl BranchNames<'_> {
         Ok(folded.preview(&names, self.render))
     }
 
-    /// The name that a client has given to a branch. Its first visible entry is the item `head`.
+    /// The name that a client has given to a branch. The first visible entry of the branch is the item `head`.
     fn given(&self, head: usize) -> Option<&str> {
         let is_shown = |item: usize| {
             let row = self.visible.row_of(item);

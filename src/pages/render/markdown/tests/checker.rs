@@ -8,8 +8,8 @@ enum Token<'a> {
     Text(String),
 }
 
-/// Reads HTML by rules of its own: tags only of lower-case letters and digits, attributes only with double quotes.
-/// Anything else beside text is an error.
+/// Reads HTML by strict rules: a tag has only lower-case letters and digits, and an attribute has double quotes.
+/// Anything else, except text, is an error.
 fn tokens(html: &str) -> Result<Vec<Token<'_>>, String> {
     let mut tokens = Vec::new();
     let mut rest = html;
@@ -51,7 +51,7 @@ fn tokens(html: &str) -> Result<Vec<Token<'_>>, String> {
     Ok(tokens)
 }
 
-/// The text of escaped text. Each `&` must begin one of five references.
+/// The text before it was escaped. Each `&` must begin one of five references.
 fn unescaped(text: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;

@@ -7,7 +7,7 @@ use self::payloads::PAYLOADS;
 use super::part::Part;
 use super::{LAST_COLUMN, html, parts};
 
-/// One payload for each way of placing a text among others.
+/// The payload in several positions: alone, and inside of other Markdown.
 fn placed(payload: &str) -> Vec<String> {
     let indented = payload.replace('\n', "\n  ");
     vec![
@@ -39,7 +39,7 @@ fn html_of_hostile_text_has_only_known_elements_and_attributes() {
     }
 }
 
-/// The check itself must see what is wrong.
+/// This test shows that the check itself refuses wrong HTML.
 #[test]
 fn the_check_of_this_test_refuses_other_html() {
     for wrong in [
@@ -148,7 +148,7 @@ fn code_outside_of_lists_and_quotes_is_a_part_by_itself() {
     assert_eq!(parts("").unwrap(), []);
 }
 
-// The lines of an answer, such as a poem or a list of steps without markers, ran together into one.
+// The lines of an answer, such as a poem or a list of steps without markers, were once joined to one line.
 #[test]
 fn line_breaks_stay() {
     let text = "one\ntwo  \nthree\\\nfour\n\n- a\n  b\n\n> c\nd";

@@ -139,8 +139,8 @@ fn nested() -> Vec<(&'static str, Source)> {
     texts
 }
 
-/// The time that this thread has had a processor for. Others that wait for it do not count, as they would in the time of
-/// the clock.
+/// The time in which this thread has used a processor. The time of the clock would also have the time in which the
+/// thread waits for one.
 fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = stat.split(' ').next().unwrap();
