@@ -96,7 +96,7 @@ fn last_at_sign(authority: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'@', authority).find(is_before_host)
 }
 
-/// Whether the byte cannot be in a user name or a token, so that a URL and an e-mail address after it are separate.
+/// Whether the byte cannot be in a user name or a token. Such a byte separates a URL from an e-mail address after it.
 fn is_of_sentence(byte: &u8) -> bool {
     matches!(byte, b'(' | b')' | b'[' | b']' | b',')
 }

@@ -49,8 +49,8 @@ pub(super) struct Gatherer<'r> {
     pub cancel: &'r Cancel,
     /// Whether all terms are counted in the files without counts, so that the cache can keep them.
     pub reads_all: bool,
-    /// The time after which no more lines are read. The files are then read from the newest on, and their counts kept at
-    /// once, so that a later question finds more.
+    /// The time after which no more lines are read. If it is set, the newest file is read first, and the counts of each
+    /// file are kept at once, so that a later question finds more.
     pub until: Option<Instant>,
     /// The counts that were read for this question before.
     pub read: &'r HashMap<usize, Counts>,
@@ -167,7 +167,7 @@ impl Gatherer<'_> {
             _ => Error::io(&format!("read {}", location.path().display()), error),
         };
         let filters = &self.request.filters;
-        // One line says whether the others must be read.
+        // The header has the directory of the session, which decides whether the other lines must be read.
         if start == 0 && filters.leaves_directories_out() {
             let directory = counts::directory(file, status.size);
             let directory = directory.map_err(|error| failed(&error))?;

@@ -81,7 +81,8 @@ fn what_was_handed_over_alone_changes_nothing() {
     }
 }
 
-/// From one agent to another and back: each path has the messages that the agent before has added.
+/// A conversation goes from one agent to another and back. Each agent gets the messages that the agent before it has
+/// added.
 #[test]
 fn three_hops_are_one_session() {
     for [first, second] in [
@@ -360,7 +361,8 @@ fn a_part_of_a_path_is_adopted() {
     }
 }
 
-/// Thoughts that are written into the text belong to the entry that has them.
+/// If thoughts were written into the text that the agent gets, an import still recognizes the entry from which they
+/// come.
 #[test]
 fn thoughts_in_the_text_are_adopted() {
     for tool in Tool::AGENTS {

@@ -164,7 +164,8 @@ fn a_growing_file_is_read_up_to_its_last_line_break() {
     assert_eq!(whole.len, 13);
 }
 
-/// Otherwise the body of an entry would come from another record than its origin names.
+/// The places of records are refused if the file was rewritten meanwhile. With these places, the body of an entry would
+/// come from another record than the one that its origin names.
 #[test]
 fn places_of_a_file_that_was_rewritten_are_refused() {
     let folder = tempfile::tempdir().unwrap();

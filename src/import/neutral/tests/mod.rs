@@ -338,7 +338,7 @@ fn text_that_is_not_unicode_and_nul_are_replaced() {
         panic!("no call");
     };
     assert_eq!(Value::Object(call.arguments.clone()), expected);
-    // A text that has U+FFFD itself has lost nothing.
+    // The text `l` has U+FFFD in the source already, so it does not count as a loss.
     assert_eq!(path.losses.count(Loss::Characters), 3);
 }
 

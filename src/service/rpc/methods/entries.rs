@@ -55,7 +55,7 @@ impl EntryFilter {
         Ok((filter.types.is_some() || filter.custom_type.is_some()).then_some(filter))
     }
 
-    /// Whether entries of this kind can be wanted. The body of an entry decides.
+    /// Whether entries of this kind can be wanted. Whether a certain entry is wanted, only its body shows.
     fn may_take(&self, kind: Kind) -> bool {
         let is_kind = |name: &str| match kind {
             Kind::Note => name == "custom",
