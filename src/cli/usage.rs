@@ -83,8 +83,8 @@ fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
     screen.finish()
 }
 
-/// Converts a report of clap to an error: its message, with the names that may have been meant; and as the remedy
-/// the usage, and the command that shows the help.
+/// Converts a report of clap to an error. The message names the words that may have been meant. The remedy has the
+/// usage, and the command that shows the help.
 fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError {
     let report = report.strip_prefix("error: ").unwrap_or(report);
     let (mut message, mut notes, mut usage) = (Vec::new(), String::new(), None);

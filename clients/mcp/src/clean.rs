@@ -127,8 +127,8 @@ impl<'r> Cleaner<'r> {
         self.replace_members("", value, false, secrets)
     }
 
-    /// `name` is the last key above the value. JSON with ids is an entry, and no key of an entry says that the value is
-    /// a secret.
+    /// `name` is the last key above the value. In JSON with ids (an entry), the name of a key never makes its value a
+    /// secret.
     fn replace_members(
         &self,
         name: &str,

@@ -103,7 +103,7 @@ fn the_mode_belongs_to_the_connection() {
     }
     writer.user("u2", "y");
     assert_eq!(reader.leaf(), "u2");
-    // The writer can also open the session second.
+    // The same holds if the writer opens the session after the reader.
     let mut late = shared.client("late", json!({}));
     writer.ok("close_session", json!({}));
     let opened = late.ok("open_session", json!({"sessionId": id}));

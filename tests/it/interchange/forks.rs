@@ -3,7 +3,8 @@
 use super::pi::is_record;
 use super::*;
 
-/// Two branches, labels between messages, moves, and compactions that keep from labels and records.
+/// A session with two branches, labels between messages, moves, and compactions whose kept part begins with a label or
+/// a record.
 #[track_caller]
 fn source() -> Option<Both> {
     let mut both = Both::created_here()?;

@@ -140,7 +140,7 @@ pub(super) fn of_note(
 /// The alternatives, by the branches that contain them.
 pub(super) struct Judged<'a> {
     groups: &'a [Alternatives],
-    /// The answer in each stretch, with the number of its group; by the first step of the stretch.
+    /// For each stretch, by its first step: the answer in the stretch, and the number of the answer's group.
     by_head: HashMap<Node, (Node, usize)>,
 }
 
