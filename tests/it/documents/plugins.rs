@@ -57,12 +57,12 @@ const ROWS: [(&str, &[&str]); 39] = [
         &["fileLeafId", "file_leaf_id"],
     ),
     (
-        "draft of a message that was gone back to",
+        "draft of the message to which the user went back",
         &["editorText", "editor_text"],
     ),
     ("draft stays until the daemon has it", &[]),
     (
-        "one id per draft, so that it is there once after a lost answer",
+        "one id per draft, so that the message is there once after a lost answer",
         &[],
     ),
     ("labels", &["append_label"]),
