@@ -196,7 +196,7 @@ mod tests {
         for path in [".vscode-server/data", &roo(".vscode-server/data")] {
             assert_eq!(
                 homes(Tool::RooCode, &home.join(path)),
-                [tasks.clone()],
+                std::slice::from_ref(&tasks),
                 "{path}"
             );
             assert_eq!(
