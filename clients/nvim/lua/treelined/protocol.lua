@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02',
+  schema_hash = 'sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -18,6 +18,7 @@ return {
     search = 'search',
     complete_query = 'complete_query',
     delete_session = 'delete_session',
+    erase_session = 'erase_session',
     mark_session = 'mark_session',
     get_family = 'get_family',
     get_usage = 'get_usage',

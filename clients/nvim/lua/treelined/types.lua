@@ -667,6 +667,15 @@
 ---@class treelined.EntryNotFoundDetails
 ---@field entryId string The id that no entry has.
 
+--- The params of `erase_session`. The session may be open or not.
+---@class treelined.EraseSessionParams
+---@field sessionId string The id of a session of the team.
+
+--- The result of `erase_session`.
+---@class treelined.EraseSessionResult
+---@field remains string[] Where parts of the session can still be, as texts for people.
+---@field sessionId string The id of the session. It is used up.
+
 --- The members of an error for programs.
 ---@class treelined.ErrorData
 ---@field details? table More about the error; each kind has its own definition, whose name ends in `Details`.
@@ -675,7 +684,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'nothingToExport'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'sessionErased'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'nothingToExport'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'erasureUnsupported'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -995,6 +1004,7 @@
 ---@field revision string The revision of the tree, which changes with every append, label and move.
 ---@field rootIds string[] The ids of the visible roots.
 ---@field seq integer The number of the last notification about this session to this connection.
+---@field shedBranches? integer The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none.
 ---@field total integer The number of rows of all pages.
 
 --- The params of `get_usage`.
@@ -1078,7 +1088,7 @@
 ---@field message string A sentence for people.
 
 --- The tool that an import reads.
----@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'qwen-code'|'copilot-cli'|'vscode-chat'|'chatgpt'|'claude-ai'|'auto'
+---@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'qwen-code'|'cline'|'roo-code'|'kilo-code'|'copilot-cli'|'vscode-chat'|'chatgpt'|'claude-ai'|'auto'
 
 --- A place where a tool keeps its conversations.
 ---@class treelined.ImportPlace
@@ -1924,6 +1934,7 @@
 ---@field branch treelined.HitBranch The branch of the entry.
 ---@field entryId string The id of the entry.
 ---@field field treelined.SearchField The kind of the field that `snippet` is of.
+---@field inside? string[] Words of the question that the snippet has only as parts of other words. Only in the mode `ask`; absent if there are none.
 ---@field ranges integer[][] The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
 ---@field score number The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer.
 ---@field sessionId string The id of the session.
@@ -2623,6 +2634,7 @@
 ---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
 ---@field complete_query fun(self: treelined.Client, params?: treelined.CompleteQueryParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompleteQueryResult|nil), options?: treelined.CallOptions): integer Completes a text in the language of filters.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
+---@field erase_session fun(self: treelined.Client, params?: treelined.EraseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.EraseSessionResult|nil), options?: treelined.CallOptions): integer Removes a session for good from the team's database, and from this machine.
 ---@field mark_session fun(self: treelined.Client, params?: treelined.MarkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.MarkSessionResult|nil), options?: treelined.CallOptions): integer Pins or archives a session on this machine, or takes that back.
 ---@field get_family fun(self: treelined.Client, params?: treelined.GetFamilyParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetFamilyResult|nil), options?: treelined.CallOptions): integer Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
 ---@field get_usage fun(self: treelined.Client, params?: treelined.GetUsageParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetUsageResult|nil), options?: treelined.CallOptions): integer Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.

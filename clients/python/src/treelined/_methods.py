@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02"
+SCHEMA_HASH = "sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -554,6 +554,19 @@ class AsyncMethods(ABC):
         """
         answered: shapes.DeleteSessionResult = await self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def erase_session(
+        self, *, session_id: str, timeout: float | None = None
+    ) -> shapes.EraseSessionResult:
+        """Removes a session for good from the team's database, and from this machine.
+
+        `session_id`: The id of a session of the team.
+
+        """
+        answered: shapes.EraseSessionResult = await self.call(
+            "erase_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -3067,6 +3080,19 @@ class Methods(ABC):
         """
         answered: shapes.DeleteSessionResult = self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def erase_session(
+        self, *, session_id: str, timeout: float | None = None
+    ) -> shapes.EraseSessionResult:
+        """Removes a session for good from the team's database, and from this machine.
+
+        `session_id`: The id of a session of the team.
+
+        """
+        answered: shapes.EraseSessionResult = self.call(
+            "erase_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 

@@ -176,6 +176,7 @@ ErrorKind = Literal[
     "sessionExists",
     "importBusy",
     "cursorExpired",
+    "sessionErased",
     "entryNotFound",
     "leafMoved",
     "entryInvalid",
@@ -209,6 +210,7 @@ ErrorKind = Literal[
     "logMisconfigured",
     "logDenied",
     "payloadTooLarge",
+    "erasureUnsupported",
     "batchUnsupported",
     "requestTooLarge",
     "responseTooLarge",
@@ -234,6 +236,7 @@ ErrorKind = Literal[
 `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
 `importBusy`: Another import is running. Wait until it ends, and try again.
 `cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
+`sessionErased`: The session was erased for the whole team, and its id is used up. Close the session, and forget its id.
 `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
 `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
 `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -267,6 +270,7 @@ ErrorKind = Literal[
 `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
 `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
 `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+`erasureUnsupported`: This daemon cannot erase sessions: it has no team, or the team's streams of NATS keep all messages. Use `delete_session`; an administrator of NATS can remove the team's stream as a whole.
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -495,7 +499,7 @@ SearchBranches = Literal["all", "active", "abandoned"]
 SearchField = Literal["text", "thinking", "toolCalls", "toolResults", "labels", "summaries"]
 """The kind of a field of an entry.
 
-`text`: The text of messages, and every field of no other kind.
+`text`: The text of messages, and every field that has none of the other kinds.
 `thinking`: The thinking of a model.
 `toolCalls`: The names and arguments of called tools, and commands.
 `toolResults`: The results of tools, and the output of commands.
@@ -1849,6 +1853,22 @@ class EntryNotFoundDetails(TypedDict):
     """The id that no entry has."""
 
 
+class EraseSessionParams(TypedDict):
+    """The params of `erase_session`. The session may be open or not."""
+
+    sessionId: str
+    """The id of a session of the team."""
+
+
+class EraseSessionResult(TypedDict):
+    """The result of `erase_session`."""
+
+    sessionId: str
+    """The id of the session. It is used up."""
+    remains: list[str]
+    """Where parts of the session can still be, as texts for people."""
+
+
 class _ErrorData(TypedDict):
     kind: ErrorKind
     """The cause of the error."""
@@ -2085,6 +2105,8 @@ class FlatTree(_FlatTree, total=False):
 
     archivedBranches: int
     """The number of archived branches, shown or not, of which none is in another. Absent if there is none."""
+    shedBranches: int
+    """The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
 
@@ -3404,6 +3426,8 @@ class NestedTree(_NestedTree, total=False):
 
     archivedBranches: int
     """The number of archived branches, shown or not, of which none is in another. Absent if there is none."""
+    shedBranches: int
+    """The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
 
@@ -4234,9 +4258,7 @@ class SaidText(TypedDict):
     """Its text on one line, at most 200 characters."""
 
 
-class SearchHit(TypedDict):
-    """An entry that matches."""
-
+class _SearchHit(TypedDict):
     sessionId: str
     """The id of the session."""
     sessionName: str
@@ -4255,6 +4277,13 @@ class SearchHit(TypedDict):
     """The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer."""
     branch: HitBranch
     """The branch of the entry."""
+
+
+class SearchHit(_SearchHit, total=False):
+    """An entry that matches."""
+
+    inside: list[str]
+    """Words of the question that the snippet has only as parts of other words. Only in the mode `ask`; absent if there are none."""
 
 
 class _SearchParams(TypedDict):

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02";
+    "sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1";

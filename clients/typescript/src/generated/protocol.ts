@@ -52,6 +52,8 @@ import type {
   EntriesAppended,
   EntryInvalidDetails,
   EntryNotFoundDetails,
+  EraseSessionParams,
+  EraseSessionResult,
   EventResolved,
   EventsLost,
   ExportSessionParams,
@@ -186,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:258b10d028b41f1d4a877fee1b7c86d9b83ba6fb57268a64f2d0e5f7f55d7f02';
+export const SCHEMA_HASH = 'sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1';
 
 /** Params and result by method. */
 export interface Methods {
@@ -202,6 +204,7 @@ export interface Methods {
   'search': { params: SearchParams; result: SearchResult };
   'complete_query': { params: CompleteQueryParams; result: CompleteQueryResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
+  'erase_session': { params: EraseSessionParams; result: EraseSessionResult };
   'mark_session': { params: MarkSessionParams; result: MarkSessionResult };
   'get_family': { params: GetFamilyParams; result: GetFamilyResult };
   'get_usage': { params: GetUsageParams; result: GetUsageResult };
@@ -268,6 +271,7 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'close_session',
   'search',
   'delete_session',
+  'erase_session',
   'mark_session',
   'get_family',
   'import_report',
@@ -462,6 +466,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<DeleteSessionResult> {
     return this.call('delete_session', params, options);
+  }
+
+  /** Removes a session for good from the team's database, and from this machine. `erase_session` */
+  eraseSession(
+    params: EraseSessionParams,
+    options?: CallOptions,
+  ): Promise<EraseSessionResult> {
+    return this.call('erase_session', params, options);
   }
 
   /** Pins or archives a session on this machine, or takes that back. `mark_session` */

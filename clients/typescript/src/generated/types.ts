@@ -308,6 +308,7 @@ export type Origin = 'self' | 'other';
  * `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
  * `importBusy`: Another import is running. Wait until it ends, and try again.
  * `cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
+ * `sessionErased`: The session was erased for the whole team, and its id is used up. Close the session, and forget its id.
  * `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
  * `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
  * `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -341,6 +342,7 @@ export type Origin = 'self' | 'other';
  * `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
  * `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
  * `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+ * `erasureUnsupported`: This daemon cannot erase sessions: it has no team, or the team's streams of NATS keep all messages. Use `delete_session`; an administrator of NATS can remove the team's stream as a whole.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -365,6 +367,7 @@ export type ErrorKind =
   | 'sessionExists'
   | 'importBusy'
   | 'cursorExpired'
+  | 'sessionErased'
   | 'entryNotFound'
   | 'leafMoved'
   | 'entryInvalid'
@@ -398,6 +401,7 @@ export type ErrorKind =
   | 'logMisconfigured'
   | 'logDenied'
   | 'payloadTooLarge'
+  | 'erasureUnsupported'
   | 'batchUnsupported'
   | 'requestTooLarge'
   | 'responseTooLarge'
@@ -463,7 +467,7 @@ export type ForkScope = 'branch' | 'tree';
 /**
  * The kind of a field of an entry.
  *
- * `text`: The text of messages, and every field of no other kind.
+ * `text`: The text of messages, and every field that has none of the other kinds.
  * `thinking`: The thinking of a model.
  * `toolCalls`: The names and arguments of called tools, and commands.
  * `toolResults`: The results of tools, and the output of commands.
@@ -551,6 +555,9 @@ export type ImportFrom =
   | 'goose'
   | 'pi'
   | 'qwen-code'
+  | 'cline'
+  | 'roo-code'
+  | 'kilo-code'
   | 'copilot-cli'
   | 'vscode-chat'
   | 'chatgpt'
@@ -3905,6 +3912,28 @@ export interface EntryNotFoundDetails {
   entryId: string;
 }
 /**
+ * The params of `erase_session`. The session may be open or not.
+ */
+export interface EraseSessionParams {
+  /**
+   * The id of a session of the team.
+   */
+  sessionId: string;
+}
+/**
+ * The result of `erase_session`.
+ */
+export interface EraseSessionResult {
+  /**
+   * The id of the session. It is used up.
+   */
+  sessionId: string;
+  /**
+   * Where parts of the session can still be, as texts for people.
+   */
+  remains: string[];
+}
+/**
  * The members of an error for programs.
  */
 export interface ErrorData {
@@ -4460,6 +4489,10 @@ export interface SearchHit {
    * The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
    */
   ranges: [number, number][];
+  /**
+   * Words of the question that the snippet has only as parts of other words. Only in the mode `ask`; absent if there are none.
+   */
+  inside?: string[];
   /**
    * The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer.
    */
@@ -5034,6 +5067,10 @@ export interface GetTreeResult {
    * The number of archived branches, shown or not, of which none is in another. Absent if there is none.
    */
   archivedBranches?: number;
+  /**
+   * The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none.
+   */
+  shedBranches?: number;
   /**
    * The number of rows before this page.
    */

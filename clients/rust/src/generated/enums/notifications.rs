@@ -44,6 +44,7 @@ string_enum! {
     /// `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
     /// `importBusy`: Another import is running. Wait until it ends, and try again.
     /// `cursorExpired`: The ranking of the cursor is not kept any more. Ask again without a cursor.
+    /// `sessionErased`: The session was erased for the whole team, and its id is used up. Close the session, and forget its id.
     /// `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
     /// `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
     /// `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -77,6 +78,7 @@ string_enum! {
     /// `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
     /// `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
     /// `payloadTooLarge`: Lines are larger than the team's stream takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
+    /// `erasureUnsupported`: This daemon cannot erase sessions: it has no team, or the team's streams of NATS keep all messages. Use `delete_session`; an administrator of NATS can remove the team's stream as a whole.
     /// `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
     /// `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -100,6 +102,7 @@ string_enum! {
         SessionExists = "sessionExists",
         ImportBusy = "importBusy",
         CursorExpired = "cursorExpired",
+        SessionErased = "sessionErased",
         EntryNotFound = "entryNotFound",
         LeafMoved = "leafMoved",
         EntryInvalid = "entryInvalid",
@@ -133,6 +136,7 @@ string_enum! {
         LogMisconfigured = "logMisconfigured",
         LogDenied = "logDenied",
         PayloadTooLarge = "payloadTooLarge",
+        ErasureUnsupported = "erasureUnsupported",
         BatchUnsupported = "batchUnsupported",
         RequestTooLarge = "requestTooLarge",
         ResponseTooLarge = "responseTooLarge",

@@ -33,7 +33,7 @@ string_enum! {
 string_enum! {
     /// The kind of a field of an entry.
     ///
-    /// `text`: The text of messages, and every field of no other kind.
+    /// `text`: The text of messages, and every field that has none of the other kinds.
     /// `thinking`: The thinking of a model.
     /// `toolCalls`: The names and arguments of called tools, and commands.
     /// `toolResults`: The results of tools, and the output of commands.

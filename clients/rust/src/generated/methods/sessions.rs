@@ -4,13 +4,14 @@
 
 use crate::{
     Call, Client, CloseSessionParams, CloseSessionResult, CreateSessionParams, CreateSessionResult,
-    DeleteSessionParams, DeleteSessionResult, ExportFormat, ExportSessionParams,
-    ExportSessionResult, ForkSessionParams, ForkSessionResult, GetFamilyParams, GetFamilyResult,
-    GetForkMessagesParams, GetForkMessagesResult, ListSessionsParams, ListSessionsResult,
-    ListTrashParams, ListTrashResult, MarkSessionParams, MarkSessionResult, OpenSessionParams,
-    OpenSessionResult, RestoreSessionParams, RestoreSessionResult, SetSessionNameParams,
-    SetSessionNameResult, TagSessionParams, TagSessionResult, UnwatchSessionsParams,
-    UnwatchSessionsResult, WatchSessionsParams, WatchSessionsResult,
+    DeleteSessionParams, DeleteSessionResult, EraseSessionParams, EraseSessionResult, ExportFormat,
+    ExportSessionParams, ExportSessionResult, ForkSessionParams, ForkSessionResult,
+    GetFamilyParams, GetFamilyResult, GetForkMessagesParams, GetForkMessagesResult,
+    ListSessionsParams, ListSessionsResult, ListTrashParams, ListTrashResult, MarkSessionParams,
+    MarkSessionResult, OpenSessionParams, OpenSessionResult, RestoreSessionParams,
+    RestoreSessionResult, SetSessionNameParams, SetSessionNameResult, TagSessionParams,
+    TagSessionResult, UnwatchSessionsParams, UnwatchSessionsResult, WatchSessionsParams,
+    WatchSessionsResult,
 };
 
 impl Client {
@@ -117,6 +118,23 @@ impl Client {
             session_id: session_id.into(),
         };
         self.call("delete_session", params)
+    }
+
+    /// Removes a session for good from the team's database, and from this machine. The session may
+    /// be open or not. `erase_session`
+    ///
+    /// - `session_id`: The id of a session of the team.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `storageIo`, `pathDenied`,
+    /// `logUnavailable`, `logMisconfigured`, `logDenied`, `erasureUnsupported`, `cancelled`.
+    pub fn erase_session(
+        &self,
+        session_id: impl Into<String>,
+    ) -> Call<EraseSessionParams, EraseSessionResult> {
+        let params = EraseSessionParams {
+            session_id: session_id.into(),
+        };
+        self.call("erase_session", params)
     }
 
     /// Pins or archives a session on this machine, or takes that back. A member that is left out

@@ -58,6 +58,14 @@ pub struct DeleteSessionParams {
     pub session_id: String,
 }
 
+/// The params of `erase_session`. The session may be open or not.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EraseSessionParams {
+    /// The id of a session of the team.
+    pub session_id: String,
+}
+
 /// The params of `export_session`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]

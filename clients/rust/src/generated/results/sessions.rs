@@ -34,6 +34,17 @@ pub struct DeleteSessionResult {
     pub trashed_path: Option<String>,
 }
 
+/// The result of `erase_session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct EraseSessionResult {
+    /// The id of the session. It is used up.
+    pub session_id: String,
+    /// Where parts of the session can still be, as texts for people.
+    pub remains: Vec<String>,
+}
+
 /// The result of `export_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -116,6 +116,9 @@ pub struct FlatTree {
     /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_branches: Option<u64>,
+    /// The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
     /// The revision of the tree, which changes with every append, label and move.
@@ -203,6 +206,9 @@ pub struct NestedTree {
     /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_branches: Option<u64>,
+    /// The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
     /// The revision of the tree, which changes with every append, label and move.

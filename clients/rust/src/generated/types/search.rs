@@ -105,6 +105,9 @@ pub struct SearchHit {
     pub snippet: String,
     /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
     pub ranges: Vec<Vec<u64>>,
+    /// Words of the question that the snippet has only as parts of other words. Only in the mode `ask`; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<Vec<String>>,
     /// The higher, the earlier the hit comes: the weight of the field, or for a question a number that only compares with those of the same answer.
     pub score: f64,
     /// The branch of the entry.
