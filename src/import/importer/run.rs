@@ -392,15 +392,9 @@ impl Import<'_> {
         results: &mut Results,
     ) -> Result<()> {
         let files = batch.files();
-        let wanted: BTreeSet<usize> = (0..batch.forest.sessions.len())
-            .filter(|at| {
-                batch
-                    .forest
-                    .sessions
-                    .get(*at)
-                    .is_some_and(|it| self.is_wanted(it))
-            })
-            .collect();
+        let sessions = batch.forest.sessions.iter().enumerate();
+        let wanted = sessions.filter(|(_, tree)| self.is_wanted(tree));
+        let wanted: BTreeSet<usize> = wanted.map(|(at, _)| at).collect();
         let order: Vec<usize> = wanted.iter().copied().collect();
         let trashed = self.trashed(&batch, &order, &known.sessions, ledger)?;
         let folders: Mutex<NewNames> = Mutex::default();

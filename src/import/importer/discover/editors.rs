@@ -1,23 +1,15 @@
 //! Where Cline, Roo Code and Kilo Code keep their tasks: below the storage of an extension of an editor, and Cline
 //! also below `~/.cline/data`.
 
-use super::homes::{Environment, is_folder};
+use super::environment::{Environment, editor_folders, variable};
+use super::files::is_folder;
 use crate::importer::task_files::{HISTORY, MESSAGES};
 use crate::tool::Tool;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_files::os::path::APPLICATION_SUPPORT;
 
-/// The folders that editors use for what belongs to a user, below the folder of configurations.
-const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "Cursor", "VSCodium", "Windsurf"];
-/// The folders of editors that run on a server, below `HOME`.
-const SERVERS: [&str; 4] = [
-    ".local/share/code-server",
-    ".vscode-server/data",
-    ".vscode-server-insiders/data",
-    ".cursor-server/data",
-];
 /// Where extensions keep their files, below the folder of an editor.
 const STORAGE: &str = "User/globalStorage";
 /// The folders of a storage that have conversations.
@@ -59,35 +51,21 @@ pub(super) fn default_places(
     let Some(extension) = extension(tool) else {
         return Vec::new();
     };
-    let variable = |name: &str| {
-        let value: Option<OsString> = environment(name);
-        value.filter(|value| !value.is_empty()).map(PathBuf::from)
-    };
-    let configurations = match APPLICATION_SUPPORT {
-        Some(folder) => home.join(folder),
-        None => {
-            let folder = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-            folder.unwrap_or_else(|| home.join(".config"))
-        }
-    };
     let mut places = Vec::new();
     if tool == Tool::Cline {
         let data = || {
-            variable("CLINE_DIR")
+            variable(environment, "CLINE_DIR")
                 .unwrap_or_else(|| home.join(".cline"))
                 .join("data")
         };
-        places.push(variable("CLINE_DATA_DIR").unwrap_or_else(data));
+        places.push(variable(environment, "CLINE_DATA_DIR").unwrap_or_else(data));
     }
-    let portable = variable("VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
-    let editors = EDITORS.map(|editor| configurations.join(editor));
-    let servers = SERVERS.map(|server| home.join(server));
-    let editors = portable.into_iter().chain(editors).chain(servers);
-    for (number, editor) in editors.enumerate() {
-        if number == 0 || is_folder(&editor) {
-            places.push(editor.join(STORAGE).join(extension));
-        }
-    }
+    let editors = editor_folders(home, environment);
+    places.extend(
+        editors
+            .iter()
+            .map(|editor| editor.join(STORAGE).join(extension)),
+    );
     places
 }
 
@@ -168,6 +146,7 @@ pub(super) fn writer(path: &Path, tools: &[Tool]) -> Option<Tool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
 
     fn put(root: &Path, path: &str) -> PathBuf {
         let path = root.join(path);

@@ -5,8 +5,8 @@ use crate::importer::source::facts::Source;
 use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// If several exports have the same conversation with the same bytes, keeps only one of these sources. If one was
 /// imported before, it is kept.
@@ -32,6 +32,11 @@ pub(super) fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
         let kept = first.get(&(source.tool, part, source.status.version));
         kept.is_none_or(|kept| *kept == source.path)
     });
+}
+
+/// Whether a path is a folder, and not a link to one.
+pub(super) fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// A sort key for paths. Keys are in the same order as paths, which compare part by part, but compare faster.

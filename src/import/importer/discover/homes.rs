@@ -1,8 +1,10 @@
 //! The layout of the folders in which each tool keeps its sessions, and their default locations.
 
 use super::editors;
+use super::environment::{Environment, editor_folders, variable};
+use super::files::is_folder;
 use crate::tool::Tool;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use treelined_files::os::path::APPLICATION_SUPPORT;
@@ -206,22 +208,9 @@ fn has_chats(tmp: &Path) -> bool {
         .any(|project| is_folder(&project.path().join("chats")))
 }
 
-pub(super) fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
-}
-
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
-
-/// VS Code and the editors that are made from it, by the names of their folders.
-const EDITORS: [&str; 5] = [
-    "Code",
-    "Code - Insiders",
-    "Code - OSS",
-    "VSCodium",
-    "Cursor",
-];
 
 /// The environment variables that name the tool's locations.
 pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
@@ -244,10 +233,7 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
 
 /// The default locations of a tool: folders, or a database.
 pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<PathBuf> {
-    let variable = |name: &str| {
-        let value: Option<OsString> = environment(name);
-        value.filter(|value| !value.is_empty()).map(PathBuf::from)
-    };
+    let variable = |name: &str| variable(environment, name);
     if tool.is_export() {
         return Vec::new();
     }
@@ -295,29 +281,12 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             vec![variable("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot"))]
         }
         Tool::VscodeChat => {
-            let config = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-            let config = match APPLICATION_SUPPORT {
-                Some(folder) => home.join(folder),
-                None => config.unwrap_or_else(|| home.join(".config")),
-            };
-            let portable = variable("VSCODE_PORTABLE");
-            let portable = portable.map(|folder| folder.join("user-data/User"));
-            let editors = EDITORS.map(|name| config.join(name).join("User"));
-            let server = home.join(".vscode-server/data/User");
-            let mut others = portable.into_iter().chain(editors).chain([server]);
-            // A missing editor is not named, except for the first one.
-            let first = others.next();
-            first
-                .into_iter()
-                .chain(others.filter(|place| place.is_dir()))
-                .collect()
+            let editors = editor_folders(&home, environment);
+            editors.iter().map(|editor| editor.join("User")).collect()
         }
         Tool::ChatGpt | Tool::ClaudeAi => Vec::new(),
     }
 }
-
-/// Looks up an environment variable.
-pub(in crate::importer) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// Whether a file of the tool has several native sessions, because it is a database or an export.
 pub(in crate::importer) fn is_container(tool: Tool) -> bool {

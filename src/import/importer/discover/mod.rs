@@ -7,6 +7,7 @@
 
 mod content;
 mod editors;
+mod environment;
 mod files;
 mod homes;
 mod side;
@@ -23,8 +24,9 @@ use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
 use crate::tool::Tool;
 use content::Recognition;
+pub(super) use environment::Environment;
 use files::{drop_compressed_twins, drop_repeated, is_unknown_log, may_be_source, path_order};
-pub(super) use homes::{Environment, Home, homes_in, is_container};
+pub(super) use homes::{Home, homes_in, is_container};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
