@@ -180,6 +180,16 @@ fn last_calls() -> Vec<(&'static str, Json)> {
     ]
 }
 
+/// The methods that this daemon must refuse.
+fn refuse(d: &mut Daemon) {
+    // A client cannot ask a question to itself.
+    let asked = json!({"kind": "confirm", "title": "Sure?"});
+    d.err_kind("ask_user", asked, "noUser");
+    // A daemon without a team has no session to erase.
+    let erased = json!({"sessionId": "s"});
+    d.err_kind("erase_session", erased, "erasureUnsupported");
+}
+
 #[test]
 fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     let mut table = Table::read();
@@ -239,12 +249,7 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
     );
     let started = json!({"sessionId": "s", "continuationId": continued["continuationId"], "nativeId": "20261124_1"});
     let started = d.ok("continuation_started", started);
-    // A client cannot ask a question to itself.
-    let asked = json!({"kind": "confirm", "title": "Sure?"});
-    d.err_kind("ask_user", asked, "noUser");
-    // A daemon without a team has no session to erase.
-    let erased = json!({"sessionId": "s"});
-    d.err_kind("erase_session", erased, "erasureUnsupported");
+    refuse(&mut d);
     play(&mut d, last_calls());
     assert_eq!(d.exited(), Some(0));
     for (name, result) in [

@@ -44,7 +44,7 @@ fn an_import_that_finds_nothing_says_where_it_looked() {
         "opencode",
         "gemini",
         "goose",
-        "pi",
+        "pi ",
         "qwen-code",
         "roo-code",
         "copilot-cli",
