@@ -470,6 +470,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Log;
     use crate::os::file::{Folder, Identity};
     use std::fs;
 
@@ -572,10 +573,7 @@ mod tests {
             folder: root,
             names: names.into(),
         }];
-        let list = |keeps| {
-            let open = |_| unreachable!("small files are read");
-            Catalogue::default().list(&files, Some(&cache), keeps, open)
-        };
+        let list = |keeps| Catalogue::default().list(&files, Some(&cache), keeps, Log::open);
         assert_eq!((list(false).len(), loaded(&cache).len()), (3, 0));
         // The last part is saved by the store. Parts double: the second has the rest.
         assert_eq!((list(true).len(), loaded(&cache).len()), (3, 1));

@@ -141,7 +141,11 @@ fn filters_and_values_are_completed() {
     assert_eq!(completed("in:text,la", 10), of(8, 10, "labels"));
     assert_eq!(
         completed("a source:c", 10),
-        of(9, 10, "claude-code codex chatgpt claude-ai")
+        of(
+            9,
+            10,
+            "claude-code codex cline copilot-cli chatgpt claude-ai"
+        )
     );
     assert_eq!(completed("branch:", 7).2, "active left abandoned all");
     assert_eq!(completed("\"ro", 3), of(3, 3, ""));
