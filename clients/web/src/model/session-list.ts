@@ -33,6 +33,11 @@ const DAY = 86_400_000;
 export const SOURCES: readonly { tool: string; name: string }[] = [
   ...AGENTS.filter(({ tool }) => tool !== 'text'),
   { tool: 'qwen-code', name: 'Qwen Code' },
+  { tool: 'cline', name: 'Cline' },
+  { tool: 'roo-code', name: 'Roo Code' },
+  { tool: 'kilo-code', name: 'Kilo Code' },
+  { tool: 'copilot-cli', name: 'Copilot CLI' },
+  { tool: 'vscode-chat', name: 'VS Code Copilot Chat' },
   { tool: 'chatgpt', name: 'ChatGPT' },
   { tool: 'claude-ai', name: 'Claude.ai' },
 ];

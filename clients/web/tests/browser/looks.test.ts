@@ -25,7 +25,7 @@ function sessionList(page: Page) {
     choose: (name: string, value: string) =>
       page.getByRole('combobox', { name, exact: true }).selectOption(value),
     /** Waits for this number of sessions, and returns the words after “Says” of each. */
-    async shown(count: number): Promise<string[]> {
+    shown: async (count: number): Promise<string[]> => {
       await page.waitForFunction(
         (wanted) => document.querySelectorAll('.session-line').length === wanted,
         count,
