@@ -51,6 +51,8 @@ const NOT_CALLED = [
   // These make files of other agents.
   'continue_session',
   'continuation_started',
+  // This needs a team with a database; here it is refused.
+  'erase_session',
   'shutdown',
   '$/cancel_request',
   '$/cancelRequest',

@@ -322,7 +322,7 @@ describe('the live page', () => {
     await page.keyboard.press('I');
     await draftOf(page).fill('Still here');
     await served.stop();
-    await page.getByText('connection to the daemon is lost').waitFor();
+    await page.locator('.banner', { hasText: 'connection to the daemon is lost' }).waitFor();
     await served.start();
     await page.locator('.banner').waitFor({ state: 'detached', timeout: 20_000 });
     assert.match(await page.locator('#tree .row.selected').innerText(), /By train/);
@@ -347,7 +347,7 @@ describe('the live page', () => {
     await page.reload();
     await selected.waitFor();
     await served.stop();
-    await page.getByText('connection to the daemon is lost').waitFor();
+    await page.locator('.banner', { hasText: 'connection to the daemon is lost' }).waitFor();
     await served.start();
     await page.locator('.banner').waitFor({ state: 'detached', timeout: 30_000 });
     await page.locator('#tree').focus();
