@@ -294,10 +294,11 @@ return {
     function(t)
       local child = shown(t)
       local id = child.talk.sessionId
-      for _, name in ipairs({ 'u3', 'u4' }) do
-        local said = { sessionId = id, entryId = name, parentId = 'a1', message = f.message(name) }
-        assert(child.client:request_sync('append_message', said))
-      end
+      -- Both are written at once. Otherwise `o` may go to the first one before the second one is there.
+      local entries = vim.tbl_map(function(name)
+        return { type = 'message', id = name, parentId = 'a1', message = f.message(name) }
+      end, { 'u3', 'u4' })
+      assert(child.client:request_sync('append_entries', { sessionId = id, entries = entries }))
       local head = { '•  user       says u1', '•  assistant  says a1' }
       local tail = '◉  user       says u4 ← active'
       local function gives(...)
