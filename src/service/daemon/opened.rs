@@ -80,14 +80,17 @@ pub(super) fn durability_of_new(
     }
 }
 
-/// Opens a session when the response is queued. Before that, no notification of the session may be sent and no other
-/// request may reach the session (protocol.md §7).
+/// Opens a session, and notifies its connection when the response is queued. Before that, no notification of the session
+/// may be sent, and the lease keeps other requests from the session (protocol.md §7).
+///
+/// The session is open before the response is queued: a client may read the response at once, and then ask something
+/// that takes no place in the queue of the session, such as `run_command`.
 pub(super) fn open_after(call: &Call, open: &Arc<OpenSession>, access: Access, mut lease: Lease) {
-    let (daemon, asker) = (Arc::clone(&call.daemon), call.connection.id);
+    let daemon = Arc::clone(&call.daemon);
     let open = Arc::clone(open);
+    lease.set_open(Some(Arc::clone(&open)));
+    lease.admit(call.connection.id, access);
     call.after(move || {
-        lease.set_open(Some(Arc::clone(&open)));
-        lease.admit(asker, access);
         daemon.notifier.notify(&open, |seq| opened(&open, seq));
         follow::watch(&daemon, &open);
         follow::follow_log(&daemon, &open, access);
@@ -96,7 +99,8 @@ pub(super) fn open_after(call: &Call, open: &Arc<OpenSession>, access: Access, m
     });
 }
 
-/// Opens an open session once more for the connection, when the response is queued.
+/// Opens an open session once more for the connection, and notifies the connection when the response is queued. As in
+/// [`open_after`], the session is open for the connection before that.
 pub(super) fn open_again_after(
     call: &Call,
     open: &Arc<OpenSession>,
@@ -105,10 +109,10 @@ pub(super) fn open_again_after(
 ) {
     let (daemon, connection) = (Arc::clone(&call.daemon), Arc::clone(&call.connection));
     let open = Arc::clone(open);
+    let is_first = !guard.with().lease.is_open_for_asker();
+    guard.with().lease.admit(connection.id, access);
     call.after(move || {
         let lease = &guard.with().lease;
-        let is_first = !lease.is_open_for_asker();
-        lease.admit(connection.id, access);
         let has_writer = lease.has_writer();
         guard.set_read_only(open.session.is_newer || !has_writer);
         follow::follow_log(&daemon, &open, access);

@@ -5,8 +5,9 @@ use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
 use crate::daemon::opened;
+use std::future::Future;
 use std::sync::Arc;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::Result;
 use treelined_files::cancel::Cancel;
 
 /// The request of a handler that needs no session.
@@ -33,15 +34,27 @@ impl<'a> Caller<'a> {
         &self.call.cancel
     }
 
-    /// Fails with `sessionNotFound` if the session is not open for the connection.
-    pub(super) fn check_open(&self, session_id: Option<&str>) -> Result<()> {
+    /// Fails with `sessionNotFound` if the session is not open for the connection. Waits only while an earlier request
+    /// of the connection may open the session: a request that asks people must not wait for a question about the
+    /// session, since the client that is asked may send it.
+    pub(super) fn check_open(
+        &self,
+        session_id: Option<&str>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let queues = &self.call.daemon.registry.queues;
-        match session_id {
-            Some(id) if !queues.is_open_for(self.call.connection.id, id) => {
-                Err(Error::session_not_found(id))
+        let id = session_id.filter(|id| !queues.is_open_for(self.call.connection.id, id));
+        let place = id.map(|id| self.call.place(Some(id)));
+        async move {
+            match place {
+                Some(place) => place.await.map(drop),
+                None => Ok(()),
             }
-            _ => Ok(()),
         }
+    }
+
+    /// The request, for work that outlives the handler.
+    pub(super) fn call(&self) -> Arc<Call> {
+        Arc::clone(self.call)
     }
 
     /// Notes that the client has introduced itself. If the client is an extension, sessions are opened for it after the

@@ -1,6 +1,6 @@
 //! Commands: `register_command`, `unregister_command`, `list_commands`, `run_command` (protocol.md §12).
 
-use super::peers::{NewQuestion, takes};
+use super::peers::{NewQuestion, SentQuestion, takes};
 use crate::commands::OfferedCommand;
 use crate::peers::PeerOutcome;
 use crate::rpc::caller::Caller;
@@ -101,10 +101,26 @@ pub(in crate::rpc) fn run_command(
         let reason = format!("must have at most {MAX_ARGS_BYTES} bytes");
         return Err(Error::invalid_params("args", reason));
     }
-    caller.check_open(session_id.as_deref())?;
-    let owner = caller.daemon().offers.commands().owner(&name)?;
+    let (call, opened) = (caller.call(), caller.check_open(session_id.as_deref()));
+    Ok(Remainder::of(async move {
+        opened.await?;
+        let sent = invoke(&Caller::of(&call), &name, args, session_id, timeout_ms)?;
+        let (outcome, ..) = sent.outcome().await;
+        result(outcome, &name)
+    }))
+}
+
+/// Asks the owner of a command to run it.
+fn invoke(
+    caller: &Caller<'_>,
+    name: &str,
+    args: String,
+    session_id: Option<String>,
+    timeout_ms: Option<u64>,
+) -> Result<SentQuestion> {
+    let owner = caller.daemon().offers.commands().owner(name)?;
     let Some(owner) = caller.daemon().connections.find(owner) else {
-        return Err(failed(&name, CommandFailure::OwnerGone, None));
+        return Err(failed(name, CommandFailure::OwnerGone, None));
     };
     if !owner.is_ending() && !takes(&owner, notification::CommandInvoked::NAME) {
         let message = "the client that offers the command does not read what it is sent";
@@ -120,34 +136,34 @@ pub(in crate::rpc) fn run_command(
             EventReply::Failure(_) | EventReply::Extend(_) => Ok(()),
         }),
     };
-    let by = caller.connection().display_name();
-    let sent = question.send(caller, |event_id, timeout_ms| {
+    question.send(caller, |event_id, timeout_ms| {
         notification::CommandInvoked {
             event_id,
-            name: name.clone(),
+            name: name.to_owned(),
             args,
             session_id,
-            by,
+            by: caller.connection().display_name(),
             timeout_ms,
         }
-    })?;
-    Ok(Remainder::of(async move {
-        let (outcome, ..) = sent.outcome().await;
-        match outcome {
-            PeerOutcome::Answered(_, EventReply::Answer(answer)) => Ok(wire::RunCommandResult {
-                output: answer.output,
-                prompt: answer.prompt,
-            }),
-            PeerOutcome::Answered(_, EventReply::Failure(message)) => {
-                Err(failed(&name, CommandFailure::Error, Some(message)))
-            }
-            PeerOutcome::Answered(_, EventReply::Extend(_)) | PeerOutcome::TimedOut => {
-                Err(failed(&name, CommandFailure::Timeout, None))
-            }
-            PeerOutcome::Gone => Err(failed(&name, CommandFailure::OwnerGone, None)),
-            PeerOutcome::Cancelled => Err(Error::cancelled()),
+    })
+}
+
+/// The result of a command that was asked to run.
+fn result(outcome: PeerOutcome, name: &str) -> Result<wire::RunCommandResult> {
+    match outcome {
+        PeerOutcome::Answered(_, EventReply::Answer(answer)) => Ok(wire::RunCommandResult {
+            output: answer.output,
+            prompt: answer.prompt,
+        }),
+        PeerOutcome::Answered(_, EventReply::Failure(message)) => {
+            Err(failed(name, CommandFailure::Error, Some(message)))
         }
-    }))
+        PeerOutcome::Answered(_, EventReply::Extend(_)) | PeerOutcome::TimedOut => {
+            Err(failed(name, CommandFailure::Timeout, None))
+        }
+        PeerOutcome::Gone => Err(failed(name, CommandFailure::OwnerGone, None)),
+        PeerOutcome::Cancelled => Err(Error::cancelled()),
+    }
 }
 
 fn failed(name: &str, reason: CommandFailure, message: Option<String>) -> Error {

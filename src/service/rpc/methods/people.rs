@@ -1,6 +1,6 @@
 //! `ask_user` and `notify_user` (protocol.md §13).
 
-use super::peers::{Asked, NewQuestion, others, takes, tell};
+use super::peers::{Asked, NewQuestion, SentQuestion, others, takes, tell};
 use crate::ask::MAX_ANSWER;
 use crate::peers::PeerOutcome;
 use crate::people::{self, FittingAnswers};
@@ -19,7 +19,21 @@ pub(in crate::rpc) fn ask_user(
     params: wire::AskUserParams,
 ) -> Result<Remainder<wire::AskUserResult>> {
     people::check(&params)?;
-    caller.check_open(params.session_id.as_deref())?;
+    let (call, opened) = (
+        caller.call(),
+        caller.check_open(params.session_id.as_deref()),
+    );
+    Ok(Remainder::of(async move {
+        opened.await?;
+        let session_id = params.session_id.clone();
+        let sent = ask(&Caller::of(&call), params)?;
+        let (outcome, asked) = sent.outcome().await;
+        Resolved { asked, session_id }.result(outcome)
+    }))
+}
+
+/// Asks the people at other connections.
+fn ask(caller: &Caller<'_>, params: wire::AskUserParams) -> Result<SentQuestion> {
     let wire::AskUserParams {
         kind,
         title,
@@ -49,8 +63,7 @@ pub(in crate::rpc) fn ask_user(
         accepts: Box::new(move |reply: &EventReply| fitting.check(reply)),
     };
     let by = caller.connection().display_name();
-    let about = session_id.clone();
-    let sent = question.send(caller, |event_id, timeout_ms| notification::UserAsked {
+    question.send(caller, |event_id, timeout_ms| notification::UserAsked {
         event_id,
         by,
         kind,
@@ -61,15 +74,7 @@ pub(in crate::rpc) fn ask_user(
         initial,
         timeout_ms,
         session_id,
-    })?;
-    Ok(Remainder::of(async move {
-        let (outcome, asked) = sent.outcome().await;
-        let resolved = Resolved {
-            asked,
-            session_id: about,
-        };
-        resolved.result(outcome)
-    }))
+    })
 }
 
 fn nobody() -> Error {
@@ -141,9 +146,20 @@ impl Resolved {
 pub(in crate::rpc) fn notify_user(
     caller: &Caller<'_>,
     params: wire::NotifyUserParams,
-) -> Result<wire::NotifyUserResult> {
+) -> Result<Remainder<wire::NotifyUserResult>> {
     people::check_message(&params.message)?;
-    caller.check_open(params.session_id.as_deref())?;
+    let (call, opened) = (
+        caller.call(),
+        caller.check_open(params.session_id.as_deref()),
+    );
+    Ok(Remainder::of(async move {
+        opened.await?;
+        Ok(notify(&Caller::of(&call), params))
+    }))
+}
+
+/// Shows a message to the people at other connections.
+fn notify(caller: &Caller<'_>, params: wire::NotifyUserParams) -> wire::NotifyUserResult {
     let notified = others(caller, params.session_id.as_deref(), |connection| {
         let has_person = connection
             .client()
@@ -162,7 +178,7 @@ pub(in crate::rpc) fn notify_user(
         session_id,
     };
     tell(&notified, &notice);
-    Ok(wire::NotifyUserResult {
+    wire::NotifyUserResult {
         delivered: notified.len() as u64,
-    })
+    }
 }
