@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
-use treelined_client::{Client, DaemonArgs};
+use treelined_client::{AccessParams, AccessRight, Client, DaemonArgs};
 use treelined_redact::{KnownValues, Redactor, secret_variables};
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
@@ -107,6 +107,19 @@ async fn recall(args: Args) -> anyhow::Result<()> {
     timeout_at(ends, answer).await?
 }
 
+/// The least rights for this program, so that the daemon refuses the rest: an agent may bring the program to do what it
+/// should not. Secrets are replaced here, since the answers say how many were replaced.
+fn least(allows_notes: bool) -> AccessParams {
+    AccessParams {
+        may: Some(match allows_notes {
+            true => AccessRight::Append,
+            false => AccessRight::Read,
+        }),
+        directories: None,
+        redact: Some(false),
+    }
+}
+
 /// A connection to the shared daemon, if one runs: it has the index in memory.
 async fn running(daemon: &DaemonArgs, within: Duration) -> Option<Client> {
     // With --shared the daemon is started, and stays for the next hook.
@@ -115,6 +128,7 @@ async fn running(daemon: &DaemonArgs, within: Duration) -> Option<Client> {
         false => daemon.builder().arg("connect"),
     };
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let builder = builder.access(least(false));
     timeout(within, builder.spawn()).await.ok()?.ok()
 }
 
@@ -130,6 +144,7 @@ async fn history(args: Args, cwd: PathBuf, running: Option<Client>) -> anyhow::R
     let cwd = cwd.canonicalize().context("find the working directory")?;
     let builder = args.daemon.builder();
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let builder = builder.access(least(args.allow_notes));
     let mut values = KnownValues::new(b"of the server");
     values.add_values(secret_variables(std::env::vars_os(), &[]));
     let redactor = Redactor::new(!args.show_secrets, None)?.with_values(values);

@@ -4,8 +4,8 @@ use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::generated::{
-    AskKind, EventAnswer, InitializeResult, OnFailure, PROTOCOL_VERSION, SessionBeforeCompact,
-    SessionBeforeFork, SessionBeforeTree,
+    AccessParams, AskKind, EventAnswer, InitializeResult, OnFailure, PROTOCOL_VERSION,
+    SessionBeforeCompact, SessionBeforeFork, SessionBeforeTree,
 };
 use crate::json::Json;
 use crate::pipe;
@@ -40,6 +40,7 @@ pub struct Builder {
     on_log: Option<OnLog>,
     name: Option<String>,
     version: Option<String>,
+    access: Option<AccessParams>,
     answerers: Answerers,
     opt_out: Vec<String>,
     capabilities: Map<String, Value>,
@@ -71,6 +72,7 @@ impl Builder {
             on_log: None,
             name: None,
             version: None,
+            access: None,
             answerers: Answerers::default(),
             opt_out: Vec::new(),
             capabilities: Map::new(),
@@ -149,6 +151,13 @@ impl Builder {
     pub fn client_info(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self.version = Some(version.into());
+        self
+    }
+
+    /// Limits what the daemon lets this client do (protocol.md §10.7). [`Client::server`] has what the daemon granted: an
+    /// older daemon does not know limits, and grants everything.
+    pub fn access(mut self, access: AccessParams) -> Self {
+        self.access = Some(access);
         self
     }
 
@@ -382,6 +391,9 @@ impl Builder {
         if let (Some(name), Some(params)) = (&self.name, params.as_object_mut()) {
             let info = json!({ "name": name, "version": self.version });
             params.insert("clientInfo".into(), info);
+        }
+        if let (Some(access), Some(params)) = (&self.access, params.as_object_mut()) {
+            params.insert("access".into(), json!(access));
         }
         // A shared daemon may have another working directory.
         if let (Some(folder), Some(params)) = (self.working_directory(), params.as_object_mut()) {

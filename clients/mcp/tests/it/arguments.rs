@@ -229,7 +229,10 @@ fn the_pages_of_a_branch_open_its_session_once() {
 }
 
 /// A daemon that writes a copy of the requests to `requests`.
-fn listening_daemon(folders: &Folders, requests: &std::path::Path) -> std::path::PathBuf {
+pub(crate) fn listening_daemon(
+    folders: &Folders,
+    requests: &std::path::Path,
+) -> std::path::PathBuf {
     let (daemon, requests) = (daemon(), requests.display());
     let text = format!(
         "#!/bin/sh\ntee '{requests}' | '{}' \"$@\"\n",

@@ -1,7 +1,8 @@
 //! Which sessions a server opens, by their directories.
 
+use crate::arguments::listening_daemon;
 use crate::{Folders, Peer, fact, ids};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn sessions_of_other_directories_need_all() {
@@ -80,4 +81,22 @@ fn the_scope_is_where_a_directory_leads() {
             .unwrap()
             .contains("--all")
     );
+}
+
+#[test]
+fn the_daemon_refuses_what_the_server_never_does() {
+    for (args, may) in [([].as_slice(), "read"), (&["--allow-notes"], "append")] {
+        let folders = Folders::new();
+        folders.conversation("here", &folders.path("work"));
+        let requests = folders.path("requests");
+        let daemon = listening_daemon(&folders, &requests);
+        let mut server = folders.server_with(&daemon, args);
+        server.text("list_branches", json!({"session": "here"}));
+        let requests = std::fs::read_to_string(requests).unwrap();
+        let hello: Value = serde_json::from_str(requests.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            hello["params"]["access"],
+            json!({"may": may, "redact": false})
+        );
+    }
 }
