@@ -35,7 +35,9 @@ mod session;
 mod tests;
 mod weights;
 
-pub use ask::{AskIndex, AskRequest, MoreHits, NearWords, Ranking, RankingPage, Rankings, ask};
+pub use ask::{
+    AskIndex, AskRequest, MoreHits, NearWords, Ranking, RankingPage, Rankings, ask, unknown_values,
+};
 pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;

@@ -34,6 +34,10 @@ pub struct SearchRequest {
     pub fields: FieldSet,
     /// Only sessions that are in each of these directories or below it; normalized.
     pub directories: Vec<String>,
+    /// The one of these directories that the text of the query names, and the one of `entries`. If nothing has them, the
+    /// answer says so: a person has written them.
+    pub named_directory: Option<String>,
+    pub named_entries: EntryFilter,
     /// Only sessions whose directory passes this test.
     pub within: Option<DirectoryTest>,
     /// Only sessions with this tag.
@@ -59,7 +63,7 @@ pub struct SearchRequest {
 
 /// A filter of entries by the content of their lines. In names of tools, programs and types, upper and lower case of
 /// ASCII letters count as the same.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryFilter {
     /// The tool that the entry calls, or whose result it is.
     pub tool: Option<String>,
@@ -116,15 +120,16 @@ impl SearchRequest {
             return true;
         }
         let cwd = name::directory(cwd);
-        self.directories.iter().all(|wanted| {
-            let below = cwd.strip_prefix(wanted.as_str());
-            below.is_some_and(|rest| {
-                rest.is_empty()
-                    || rest.starts_with('/')
-                    || wanted.ends_with('/')
-                    || wanted.is_empty()
-            })
-        })
+        self.directories.iter().all(|wanted| is_in(&cwd, wanted))
+    }
+
+    /// Like `takes_directory`, as if the text of the query named no directory.
+    pub(super) fn takes_directory_but_named(&self, cwd: &str) -> bool {
+        let (named, own) = (self.named_directory.as_deref(), name::directory(cwd));
+        let others = self.directories.iter().map(String::as_str);
+        let mut others = others.filter(|one| Some(*one) != named);
+        self.within.as_ref().is_none_or(|within| (within.0)(cwd))
+            && others.all(|wanted| is_in(&own, wanted))
     }
 
     /// The scores of the fields that are searched.
@@ -155,7 +160,32 @@ impl SearchRequest {
     }
 }
 
+/// Whether a directory is `wanted` or below it. Both are normalized.
+pub(super) fn is_in(cwd: &str, wanted: &str) -> bool {
+    cwd.strip_prefix(wanted).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('/') || wanted.ends_with('/') || wanted.is_empty()
+    })
+}
+
 impl EntryFilter {
+    /// The name of each filter that is set, with its value.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let Self {
+            tool,
+            source,
+            role,
+            entry_type,
+        } = self;
+        let all = [
+            ("tool", tool),
+            ("source", source),
+            ("role", role),
+            ("type", entry_type),
+        ];
+        all.into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+
     fn takes(&self, line: &[u8], kind: Kind) -> bool {
         let is_message = kind == Kind::Message;
         let own_role = || json::get_path(line, &["message", "role"]).and_then(json::string);

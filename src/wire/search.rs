@@ -105,7 +105,8 @@ pub struct SearchResult {
     /// Sessions of these hits that have more entries with words of the question. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<MoreHits>,
-    /// Words of the question that no entry has, with near ones. Absent if there are none.
+    /// Words of the question that no entry has, with near ones; and if there is no hit, filters whose values nothing has.
+    /// Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub did_you_mean: Vec<NearWords>,
     /// Sums over all pages.
@@ -128,14 +129,15 @@ pub struct MoreHits {
     pub count: u64,
 }
 
-/// A word that no entry has, and known words.
+/// A word or a filter that no entry has, and known ones.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NearWords {
-    /// The word of the question.
+    /// The word of the question, or the filter as a query has it, such as `tool:bsh`.
     pub word: String,
     /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of
-    /// known words with a blank between them if the word consists of these.
+    /// known words with a blank between them if the word consists of these. For a filter: the filter with similar values,
+    /// else with those of most sessions; at most 8.
     pub near: Vec<String>,
     /// The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near`
     /// begins with the same letter.

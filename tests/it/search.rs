@@ -1,5 +1,7 @@
 //! `search`: the entries of all sessions, open or not. protocol.md §3.16.
 
+mod values;
+
 use std::fs;
 use std::time::{Duration, Instant};
 

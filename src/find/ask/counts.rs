@@ -19,6 +19,11 @@ use treelined_files::log::lines::Lines;
 
 /// The most bytes of words that are kept for each session. The words are for `didYouMean`.
 const VOCABULARY: usize = 256 << 10;
+/// The most bytes of values of filters that are kept for each session, and the longest value.
+const VALUES: usize = 16 << 10;
+pub(super) const MOST_VALUE: usize = 128;
+/// Is kept among the values of a session that has more of them.
+pub(super) const VALUES_LEFT_OUT: &str = ":";
 /// The bytes of a file that are read at a time for its first line alone.
 const FIRST: usize = 4 << 10;
 /// The letters of such a word.
@@ -52,7 +57,7 @@ pub(super) struct Counts {
     pub has_archive: bool,
     /// The postings of each term, in the order of the entries.
     pub postings: HashMap<Term, Vec<Posting>>,
-    /// Words as they are written, folded.
+    /// Words as they are written, folded; and the values of filters, such as `tool:bash`.
     pub vocabulary: HashSet<Box<str>>,
     /// The end of the last line that was read.
     pub end: u64,
@@ -128,6 +133,7 @@ pub(super) struct Counter<'q> {
     only: Option<&'q HashSet<Term>>,
     numbers: HashMap<u64, u32>,
     vocabulary_bytes: usize,
+    value_bytes: usize,
     /// No line is begun after this time.
     until: Option<Instant>,
 }
@@ -137,9 +143,15 @@ impl<'q> Counter<'q> {
     pub(super) fn new(only: Option<&'q HashSet<Term>>, before: Counts) -> Self {
         let entries = before.entries.iter().zip(0..);
         let numbers = entries.map(|(entry, number)| (entry.id, number));
+        let bytes_of = |are_values: bool| {
+            let words = before.vocabulary.iter();
+            let words = words.filter(|word| word.contains(':') == are_values);
+            words.map(|word| word.len()).sum()
+        };
         Self {
             numbers: numbers.chain(before.records.iter().copied()).collect(),
-            vocabulary_bytes: before.vocabulary.iter().map(|word| word.len()).sum(),
+            vocabulary_bytes: bytes_of(false),
+            value_bytes: bytes_of(true),
             counts: before,
             tokenizer: Tokenizer::default(),
             only,
@@ -285,34 +297,64 @@ impl<'q> Counter<'q> {
         terms
     }
 
-    /// Adds the facts by which entries are filtered: the source, the types, the role and the tools.
+    /// Adds the facts by which entries are filtered.
     fn facts(&mut self, bytes: &[u8], number: u32, kind: Kind) {
-        let postings = &mut self.counts.postings;
-        let only = self.only;
-        let mut note = |name: &str, value: &str| {
+        let Self {
+            counts,
+            only,
+            value_bytes,
+            ..
+        } = self;
+        each_value(bytes, kind, |name, value| {
             let term = fact(name, value);
-            if only.is_none_or(|only| only.contains(&term)) {
-                add(postings, term, number, 0, 0);
+            if only.is_some_and(|only| !only.contains(&term)) {
+                return;
             }
-        };
-        let mut note_member = |name: &str, path: &[&str]| {
-            let value = json::get_path(bytes, path).and_then(json::string);
-            if let Some(value) = value {
-                note(name, &value);
+            // The value is known already if an entry before this one has it.
+            if only.is_none()
+                && !counts.postings.contains_key(&term)
+                && let Some(word) = value_word(kind, name, value)
+            {
+                *value_bytes += word.len();
+                let word = match *value_bytes > VALUES {
+                    true => VALUES_LEFT_OUT,
+                    false => &word,
+                };
+                counts.vocabulary.insert(word.into());
             }
-        };
-        note_member("source", &["origin", "tool"]);
-        note_member("type", &["type"]);
-        note_member("type", &["customType"]);
-        if kind == Kind::Message {
-            note_member("role", &["message", "role"]);
-            note_member("tool", &["message", "toolName"]);
-            called_tools(bytes, |tool| {
-                note("tool", tool);
-                false
-            });
-        }
+            add(&mut counts.postings, term, number, 0, 0);
+        });
     }
+}
+
+/// Passes the name of each filter of entries with each value that an entry has: its source, its types, its role and its
+/// tools.
+pub(super) fn each_value(bytes: &[u8], kind: Kind, mut see: impl FnMut(&str, &str)) {
+    let mut see_member = |name: &str, path: &[&str]| {
+        let value = json::get_path(bytes, path).and_then(json::string);
+        if let Some(value) = value {
+            see(name, &value);
+        }
+    };
+    see_member("source", &["origin", "tool"]);
+    see_member("type", &["type"]);
+    see_member("type", &["customType"]);
+    if kind == Kind::Message {
+        see_member("role", &["message", "role"]);
+        see_member("tool", &["message", "toolName"]);
+        called_tools(bytes, |tool| {
+            see("tool", tool);
+            false
+        });
+    }
+}
+
+/// A value as it is kept among the words. `None` for a long one, for one that a query cannot have, and for the type of
+/// labels, which are no hits.
+pub(super) fn value_word(kind: Kind, name: &str, value: &str) -> Option<String> {
+    let is_bad = |c: char| c.is_control() || c == '"';
+    let is_good = (1..=MOST_VALUE).contains(&value.len()) && !value.contains(is_bad);
+    (is_good && kind != Kind::Label).then(|| format!("{name}:{}", value.to_ascii_lowercase()))
 }
 
 /// The directory of a session, as [`Counts`] has it.

@@ -25,12 +25,14 @@ mod segments;
 #[cfg(test)]
 mod tests;
 mod update;
+mod values;
 mod vocabulary;
 
 pub use ranked::{MoreHits, Ranking, RankingPage};
 pub use ranking::Rankings;
 pub use request::AskRequest;
 pub use segments::AskIndex;
+pub use values::unknown_values;
 pub use vocabulary::NearWords;
 
 use crate::outcome::{SearchWatch, Totals, UnreadFile};

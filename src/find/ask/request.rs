@@ -23,22 +23,8 @@ impl AskRequest {
 
     /// The facts that an entry must have.
     pub(super) fn facts(&self) -> Vec<Term> {
-        let facts = self.filters.entries.iter().flat_map(|filter| {
-            let EntryFilter {
-                tool,
-                source,
-                role,
-                entry_type,
-            } = filter;
-            let facts = [
-                ("tool", tool),
-                ("source", source),
-                ("role", role),
-                ("type", entry_type),
-            ];
-            facts.map(|(name, value)| Some(fact(name, value.as_deref()?)))
-        });
-        facts.flatten().collect()
+        let values = self.filters.entries.iter().flat_map(EntryFilter::values);
+        values.map(|(name, value)| fact(name, value)).collect()
     }
 }
 

@@ -87,6 +87,10 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
             let Some(Ok(known)) = known.get(start..at).map(std::str::from_utf8) else {
                 continue;
             };
+            // The values of filters are among the words.
+            if known.contains(':') {
+                continue;
+            }
             if may_be_part {
                 one.parts.note(word.text(), known, || sessions(line));
             }

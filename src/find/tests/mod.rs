@@ -19,6 +19,8 @@ pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
         query: Query::parse(query, mode).unwrap().unwrap(),
         fields: FieldSet::ALL,
         without: None,
+        named_directory: None,
+        named_entries: EntryFilter::default(),
         directories: Vec::new(),
         within: None,
         tag: None,

@@ -54,6 +54,21 @@ Plant apples  garden
     assert!(peel.contains("Peel them[2J"), "{peel}");
 }
 
+/// `tool:bsh` once found nothing, without a reason.
+#[test]
+fn a_filter_with_a_value_that_nothing_has_is_named() {
+    let home = Home::new();
+    Log::new("s")
+        .user("u1", "", "apples")
+        .message("t1", "u1", tool_result("c1", "bash", "apples", false))
+        .store(&home, "2025-01-01T00-00-00-000Z_s.jsonl");
+    for command in ["search", "ask"] {
+        let found = home.run(&[command, "apples", "tool:bsh"], &[], "");
+        let said = "nothing has tool:bsh; did you mean tool:bash?\nnothing found\n";
+        assert_eq!((found.code, &*found.text()), (Some(1), said), "{command}");
+    }
+}
+
 #[test]
 fn json_has_a_line_for_each_hit_and_then_the_totals() {
     let home = home_with_two();

@@ -55,6 +55,10 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
     facts.add("hits", format!("{about}{}", finding.total));
     facts.add("shown", shown);
     for near in &finding.near_words {
+        if near.near.is_empty() {
+            facts.add("unknown", inert(&near.word));
+            continue;
+        }
         let mut words = format!("{} for {}", near.near.join(", "), near.word);
         if let Some(taken) = &near.taken {
             words += &format!("; {taken} counts instead");

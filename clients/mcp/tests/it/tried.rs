@@ -110,6 +110,13 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
         Some("zebra for zerba; zebra counts instead"),
         "{text}"
     );
+    // A filter with a value that nothing has once looked like a question without an answer.
+    let text = server.text("search_history", json!({"query": "zebra type:nota"}));
+    assert_eq!(
+        (fact(&text, "hits"), fact(&text, "didYouMean")),
+        (Some("0"), Some("type:note for type:nota")),
+        "{text}"
+    );
     next["query"] = json!("other");
     let refused = server.failure("search_history", next);
     assert!(refused.contains("not of this search"), "{refused}");

@@ -205,17 +205,28 @@ pub fn hit_page(found: client::SearchResult) -> HitPage {
             .did_you_mean
             .into_iter()
             .flatten()
-            .flat_map(|one| {
-                let (word, taken) = (text::line(&one.word), one.taken);
-                one.near.into_iter().map(move |near| NearWord {
-                    word: word.clone(),
-                    is_taken: taken.as_ref() == Some(&near),
-                    near: text::line(&near),
-                })
-            })
+            .flat_map(near_words)
             .collect(),
         next: found.next_cursor,
         hits: found.hits.into_iter().map(hit).collect(),
+    }
+}
+
+/// The choices for a word that no entry has. If there are none, the word is returned alone.
+fn near_words(one: client::NearWords) -> Vec<NearWord> {
+    let (word, taken) = (text::line(&one.word), one.taken);
+    let choice = |near: Option<String>| NearWord {
+        word: word.clone(),
+        is_taken: near.is_some() && taken == near,
+        near: near.map(|near| text::line(&near)),
+    };
+    match one.near.is_empty() {
+        true => vec![choice(None)],
+        false => one
+            .near
+            .into_iter()
+            .map(|near| choice(Some(near)))
+            .collect(),
     }
 }
 

@@ -101,11 +101,12 @@ pub struct Hit {
     pub instead: Option<String>,
 }
 
-/// A word that occurs in no entry, and a similar word that occurs.
+/// A word or a filter that no entry has, and a similar one that entries have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearWord {
     pub word: String,
-    pub near: String,
+    /// `None` if no similar one is known.
+    pub near: Option<String>,
     /// Whether the entries of `near` are hits in place of the entries of `word`.
     pub is_taken: bool,
 }

@@ -87,7 +87,10 @@ pub enum HitLine<'a> {
 
 impl HitLine<'_> {
     const fn can_be_chosen(&self) -> bool {
-        matches!(self, Self::Near(..) | Self::Hit(_) | Self::More(..))
+        match self {
+            Self::Near(near) => near.near.is_some(),
+            _ => matches!(self, Self::Hit(_) | Self::More(..)),
+        }
     }
 }
 

@@ -39,12 +39,14 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
         let selected = place == Some(search.cursor);
         let line = match line {
             HitLine::Near(near) => {
-                let instead = match near.is_taken {
-                    true => "The hits are of",
-                    false => "Did you mean",
+                let instead = match (near.is_taken, &near.near) {
+                    (true, _) => "The hits are of ",
+                    (false, Some(_)) => "Did you mean ",
+                    (false, None) => "",
                 };
-                let about = format!("No entry has “{}”. {instead} ", near.word);
-                choice_line(model, &about, &near.near, selected, columns)
+                let about = format!("No entry has “{}”. {instead}", near.word);
+                let near = near.near.as_deref().unwrap_or_default();
+                choice_line(model, &about, near, selected, columns)
             }
             HitLine::Session(name, hits) => session_line(model, name, hits, columns),
             HitLine::Hit(hit) => hit_line(model, hit, selected, columns),

@@ -189,10 +189,18 @@ async fn a_question_is_answered_and_its_words_are_completed() {
     assert_eq!(page.hits[0].session_id, "s1");
     let near = NearWord {
         word: "biuld".to_owned(),
-        near: "build".to_owned(),
+        near: Some("build".to_owned()),
         is_taken: true,
     };
     assert_eq!(page.near, [near]);
+    fixture.daemon.run(ask(1, "the build role:nobody"));
+    let (_, result) = fixture.found(1).await;
+    let near = &result.unwrap().near[0];
+    assert_eq!(near.word, "role:nobody");
+    assert!(
+        !near.is_taken && near.near.as_deref() == Some("role:user"),
+        "{near:?}"
+    );
     for (mode, query) in [
         (SearchMode::Literal, "cache is"),
         (SearchMode::Regex, "ca.he i"),

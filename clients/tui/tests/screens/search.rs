@@ -332,7 +332,7 @@ fn answered(columns: u16, rows: u16) -> Screen {
         more: vec![("tour".into(), 12)],
         near: vec![NearWord {
             word: "biuld".into(),
-            near: "build".into(),
+            near: Some("build".into()),
             is_taken: true,
         }],
         at_least: true,

@@ -20,7 +20,7 @@ use treelined_files::blocking::blocking;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
     self, AskRequest, Branch, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
-    LeftBranch, LeftReason, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome,
+    LeftBranch, LeftReason, NearWords, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome,
     SearchRequest, SearchWatch, SearchedStore, Totals, UnreadFile,
 };
 use treelined_wire as wire;
@@ -76,17 +76,24 @@ pub(in crate::rpc) fn search(
             on_hit: &mut on_hit,
             on_progress: &mut on_progress,
         };
-        let rankings = &call.daemon.rankings;
+        let (rankings, index) = (&call.daemon.rankings, &call.daemon.ask_index);
+        let unknown = |request: &SearchRequest, found: Totals, reads: bool| match found.entries {
+            0 => treelined_find::unknown_values(searched, index, request, reads, &call.cancel),
+            _ => Ok(Vec::new()),
+        };
         match &wanted {
             Wanted::Exact(request) => {
                 let outcome = treelined_find::search(searched, request, &call.cancel, &mut watch)?;
-                result(outcome, fits)
+                let unknown = unknown(request, outcome.totals, true)?;
+                result(outcome, &unknown, fits)
             }
             Wanted::Answer(request) => {
                 let now = call.daemon.source.now_ms();
-                let index = &call.daemon.ask_index;
-                let ranking =
+                let mut ranking =
                     treelined_find::ask(searched, index, request, now, &call.cancel, &mut watch)?;
+                let reads = request.read_time.is_none();
+                let values = unknown(&request.filters, ranking.totals, reads)?;
+                ranking.near_words.extend(values);
                 let page = 0..request.filters.limit;
                 let page = ranking.page(searched.store, page, &call.cancel)?;
                 let ranking = Arc::new(ranking);
@@ -241,6 +248,13 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
     let cwd = said
         .cwd
         .map(|cwd| directory(cwd, params.directory.as_deref()));
+    let named_directory = cwd.transpose()?;
+    let named_entries = EntryFilter {
+        tool: said.tool,
+        source: said.source,
+        role: said.role,
+        entry_type: said.entry_type,
+    };
     let entries = [
         EntryFilter {
             tool: params.tool,
@@ -248,22 +262,22 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
             role: params.role,
             entry_type: params.entry_type,
         },
-        EntryFilter {
-            tool: said.tool,
-            source: said.source,
-            role: said.role,
-            entry_type: said.entry_type,
-        },
+        named_entries.clone(),
     ];
     let is_filter = |filter: &EntryFilter| *filter != EntryFilter::default();
     Ok(SearchRequest {
         query,
         without,
         fields,
-        directories: [params.cwd.as_deref().map(name::directory), cwd.transpose()?]
-            .into_iter()
-            .flatten()
-            .collect(),
+        directories: [
+            params.cwd.as_deref().map(name::directory),
+            named_directory.clone(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        named_directory,
+        named_entries,
         within: None,
         tag: said.tag,
         git: said.git,
@@ -393,20 +407,21 @@ fn ranked_page(
                 count: more.count,
             })
             .collect(),
-        did_you_mean: ranking
-            .near_words
-            .iter()
-            .map(|near| wire::NearWords {
-                word: near.word.clone(),
-                near: near.near.clone(),
-                taken: near.taken.clone(),
-            })
-            .collect(),
+        did_you_mean: wire_near(&ranking.near_words),
         hits: page,
         totals: wire_totals(ranking.totals),
         next_cursor: has_more.then(|| format!("{RANKED}{name}:{end}")),
         partial: unsearched(&found.partial),
     })
+}
+
+fn wire_near(words: &[NearWords]) -> Vec<wire::NearWords> {
+    let words = words.iter().map(|near| wire::NearWords {
+        word: near.word.clone(),
+        near: near.near.clone(),
+        taken: near.taken.clone(),
+    });
+    words.collect()
 }
 
 fn wire_totals(totals: Totals) -> wire::SearchTotals {
@@ -429,7 +444,11 @@ fn unsearched(files: &[UnreadFile]) -> Vec<wire::UnsearchedFile> {
 
 /// The result of a search. The page ends before the first hit that does not fit into `fits` bytes, but has at least one
 /// hit.
-fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
+fn result(
+    outcome: SearchOutcome,
+    unknown: &[NearWords],
+    fits: usize,
+) -> Result<wire::SearchResult> {
     let SearchOutcome {
         hits,
         totals,
@@ -451,7 +470,7 @@ fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
     Ok(wire::SearchResult {
         hits: page,
         more: Vec::new(),
-        did_you_mean: Vec::new(),
+        did_you_mean: wire_near(unknown),
         totals: wire_totals(totals),
         next_cursor: last.filter(|_| !is_whole).map(Key::to_cursor),
         partial: unsearched(&partial),

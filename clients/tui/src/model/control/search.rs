@@ -74,7 +74,7 @@ impl Model {
         match self.search.chosen() {
             Some(HitLine::Near(near)) => {
                 let (word, near) = (near.word.clone(), near.near.clone());
-                self.search.take_near(&word, &near)
+                near.map_or_else(Vec::new, |near| self.search.take_near(&word, &near))
             }
             Some(HitLine::More(id, name, _)) => {
                 let session = (id.to_owned(), name.to_owned());

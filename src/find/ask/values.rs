@@ -1,0 +1,383 @@
+//! Finds the values of filters that nothing has, such as a mistyped name of a tool, and the values that were perhaps
+//! meant.
+//!
+//! The kept words of a session have a line such as `tool:bash` for each value. Lines without kept words are read from
+//! the session file.
+
+use super::counts::{self, VALUES_LEFT_OUT, each_value, scanned};
+use super::kept::KeptCounts;
+use super::segments::{AskIndex, Row, Segments};
+use super::vocabulary::NearWords;
+use crate::request::{SearchRequest, is_in};
+use crate::searched::SearchedStore;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use treelined_core::entry::{Kind, Line};
+use treelined_core::error::{Error, Result};
+use treelined_core::name;
+use treelined_core::suggest;
+use treelined_files::cache::Cache;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::lines::Lines;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::os::handle::HandleAccess;
+
+/// The most bytes of session files that are read for values. If more have no kept words, nothing is said.
+const MOST_BYTES: u64 = 256 << 20;
+/// The most known values that are proposed.
+const MOST: usize = 8;
+
+/// The values of filters in the text of the query that occur nowhere in the searched sessions, each with known values: a similar one, else
+/// those of most sessions. Empty if this cannot be decided in little time. If `reads` is false, only kept words are
+/// used. Fails with `cancelled`.
+pub fn unknown_values(
+    searched: SearchedStore<'_>,
+    index: &AskIndex,
+    request: &SearchRequest,
+    reads: bool,
+    cancel: &Cancel,
+) -> Result<Vec<NearWords>> {
+    let of_sessions = of_sessions(searched, request)?;
+    let wanted: Vec<(&str, &str)> = request.named_entries.values().collect();
+    if !of_sessions.is_empty() || wanted.is_empty() {
+        return Ok(of_sessions);
+    }
+    let cache = searched.store.cache();
+    let segments = cache.as_ref().map(|cache| index.segments(cache));
+    let segments = segments.unwrap_or_default();
+    let mut known = KnownValues {
+        request,
+        cache: cache.as_ref(),
+        cancel,
+        left: if reads { MOST_BYTES } else { 0 },
+        values: HashMap::new(),
+        is_whole: true,
+    };
+    known.add(&segments, &searched.files(request)?)?;
+    if !known.is_whole {
+        return Ok(Vec::new());
+    }
+    let unknown = wanted.into_iter().filter_map(|(name, value)| {
+        let mut of_filter: BTreeMap<&str, usize> = BTreeMap::new();
+        for (known, sessions) in &known.values {
+            let known = known.split_once(':').filter(|(of, _)| *of == name);
+            of_filter.extend(known.map(|(_, known)| (known, *sessions)));
+        }
+        let is_known = of_filter.contains_key(&*value.to_ascii_lowercase());
+        (!is_known && value.len() <= counts::MOST_VALUE).then(|| near(name, value, &of_filter))
+    });
+    Ok(unknown.collect())
+}
+
+/// The directory that the query names, the tag and the git branch, if no session has them.
+fn of_sessions(searched: SearchedStore<'_>, request: &SearchRequest) -> Result<Vec<NearWords>> {
+    let SearchRequest {
+        named_directory,
+        tag,
+        git,
+        ..
+    } = request;
+    if named_directory.is_none() && tag.is_none() && git.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut known: [BTreeMap<String, usize>; 3] = Default::default();
+    let [directories, tags, branches] = &mut known;
+    for row in searched.store.rows()?.iter() {
+        let header = row.listing.header.as_ref();
+        let cwd = header.map(|header| &*header.cwd).unwrap_or_default();
+        if !request.takes_directory_but_named(cwd) {
+            continue;
+        }
+        *directories.entry(name::directory(cwd)).or_default() += 1;
+        for tag in row.tags() {
+            *tags.entry(tag).or_default() += 1;
+        }
+        if let Some(branch) = &row.listing.sorting.git.branch {
+            *branches.entry(branch.clone()).or_default() += 1;
+        }
+    }
+    let mut unknown = Vec::new();
+    let [directories, tags, branches] = &known;
+    if let Some(named) = named_directory
+        && !directories.keys().any(|known| is_in(known, named))
+    {
+        let known = directories.keys().map(String::as_str);
+        let near = suggest::nearest(named, known);
+        unknown.push(unknown_value("cwd", named, near.into_iter().collect()));
+    }
+    for (name, value, known) in [("tag", tag, tags), ("git", git, branches)] {
+        if let Some(value) = value.as_ref().filter(|value| !known.contains_key(*value)) {
+            let known = known.iter().map(|(known, sessions)| (&**known, *sessions));
+            unknown.push(near(name, value, &known.collect()));
+        }
+    }
+    Ok(unknown)
+}
+
+/// An unknown value with the values that were perhaps meant. `known` has the number of sessions of each value.
+fn near(name: &str, value: &str, known: &BTreeMap<&str, usize>) -> NearWords {
+    let has_part = |known: &str| {
+        let mut parts = known.split(|c: char| !c.is_alphanumeric());
+        parts.any(|part| {
+            suggest::nearest(value, [part]).is_some() || part.eq_ignore_ascii_case(value)
+        })
+    };
+    let mut near: Vec<&str> = suggest::nearest(value, known.keys().copied())
+        .into_iter()
+        .collect();
+    let mut others: Vec<(&str, usize)> = known
+        .iter()
+        .map(|(known, count)| (*known, *count))
+        .collect();
+    others.sort_by_key(|(known, sessions)| (Reverse(*sessions), *known));
+    if near.is_empty() {
+        near.extend(
+            others
+                .iter()
+                .map(|(known, _)| *known)
+                .filter(|known| has_part(known)),
+        );
+    }
+    if near.is_empty() {
+        near.extend(others.iter().map(|(known, _)| *known));
+    }
+    near.truncate(MOST);
+    unknown_value(name, value, near)
+}
+
+fn unknown_value(name: &str, value: &str, near: Vec<&str>) -> NearWords {
+    NearWords {
+        word: written(name, value),
+        near: near.into_iter().map(|known| written(name, known)).collect(),
+        taken: None,
+        inside: Vec::new(),
+        term: 0,
+    }
+}
+
+/// A filter as a person writes it (protocol.md §3.19).
+fn written(name: &str, value: &str) -> String {
+    match value.contains(char::is_whitespace) {
+        true => format!("{name}:\"{value}\""),
+        false => format!("{name}:{value}"),
+    }
+}
+
+/// The values of the searched sessions.
+struct KnownValues<'r> {
+    request: &'r SearchRequest,
+    cache: Option<&'r Cache>,
+    cancel: &'r Cancel,
+    /// The bytes of session files that may still be read.
+    left: u64,
+    /// The number of sessions that have a value, such as `tool:bash`.
+    values: HashMap<String, usize>,
+    /// Whether all values are known.
+    is_whole: bool,
+}
+
+impl KnownValues<'_> {
+    fn add(&mut self, segments: &Segments, files: &[(Location, Status)]) -> Result<()> {
+        let mut rows = HashSet::new();
+        for (location, status) in files {
+            if self.cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            if !self.is_whole {
+                return Ok(());
+            }
+            let row = segments.row(*status);
+            match row.and_then(|row| Some((row, segments.session(row)?))) {
+                Some((row, session)) => {
+                    let cwd = session.cwd.as_deref().unwrap_or_default();
+                    rows.extend(self.request.takes_directory(cwd).then_some(row));
+                }
+                // The search has reported a file that cannot be read.
+                None => self.is_whole &= self.of_file(location, *status).is_ok(),
+            }
+        }
+        self.of_segments(segments, &rows);
+        Ok(())
+    }
+
+    fn of_segments(&mut self, segments: &Segments, rows: &HashSet<Row>) {
+        if rows.is_empty() {
+            return;
+        }
+        for (number, segment, words) in segments.words() {
+            let Some(of_words) = segment.sessions_of_words() else {
+                self.is_whole = false;
+                return;
+            };
+            for (line, word) in words.split(|byte| *byte == b'\n').enumerate() {
+                if !word.contains(&b':') {
+                    continue;
+                }
+                let sessions = of_words.of(line).unwrap_or_default();
+                let sessions = sessions.into_iter().filter(|session| {
+                    let session = *session;
+                    rows.contains(&Row {
+                        segment: number,
+                        session,
+                    })
+                });
+                self.note(word, sessions.count());
+            }
+        }
+    }
+
+    /// Adds the values of a session that is in no segment.
+    fn of_file(&mut self, location: &Location, status: Status) -> io::Result<()> {
+        let kept = self.cache.and_then(|cache| KeptCounts::open(cache, status));
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_current(status)) {
+            if self
+                .request
+                .takes_directory(kept.cwd.as_deref().unwrap_or_default())
+            {
+                self.of_words(&kept.vocabulary().unwrap_or_default());
+            }
+            return Ok(());
+        }
+        let file = location.folder.file(&location.name, HandleAccess::Read);
+        let file = file.map_err(io::Error::other)?;
+        if self.request.leaves_directories_out() {
+            let cwd = counts::directory(&file, status.size)?;
+            if !self
+                .request
+                .takes_directory(cwd.as_deref().unwrap_or_default())
+            {
+                return Ok(());
+            }
+        }
+        let kept = kept.filter(|kept| kept.fingerprint.matches(&file, status));
+        let words = kept.and_then(|kept| Some((kept.fingerprint.end(), kept.vocabulary()?)));
+        let (start, words) = words.unwrap_or_default();
+        let span = start..status.size;
+        let Some(left) = self.left.checked_sub(span.end.saturating_sub(span.start)) else {
+            self.is_whole = false;
+            return Ok(());
+        };
+        self.left = left;
+        let mut values = read(&file, span, self.cancel)?;
+        let words = words.split(|byte| *byte == b'\n');
+        let words = words.filter(|word| word.contains(&b':'));
+        values.extend(words.map(|word| String::from_utf8_lossy(word).into_owned()));
+        for value in values {
+            self.note(value.as_bytes(), 1);
+        }
+        Ok(())
+    }
+
+    fn of_words(&mut self, words: &[u8]) {
+        for word in words.split(|byte| *byte == b'\n') {
+            if word.contains(&b':') {
+                self.note(word, 1);
+            }
+        }
+    }
+
+    fn note(&mut self, value: &[u8], sessions: usize) {
+        if sessions == 0 {
+            return;
+        }
+        let value = String::from_utf8_lossy(value);
+        self.is_whole &= value != VALUES_LEFT_OUT;
+        *self.values.entry(value.into_owned()).or_default() += sessions;
+    }
+}
+
+/// The values in the lines of a part of a file.
+fn read(file: &File, span: Range<u64>, cancel: &Cancel) -> io::Result<HashSet<String>> {
+    let mut values = HashSet::new();
+    let mut lines = Lines::new(file, span.start).with_cancel(cancel);
+    while let Some(line) = lines.next()? {
+        if !line.terminated || line.offset >= span.end {
+            break;
+        }
+        let Some(Line::Entry(entry)) = line.bytes.and_then(scanned) else {
+            continue;
+        };
+        if entry.kind != Kind::LeafRecord {
+            each_value(line.bytes.unwrap_or_default(), entry.kind, |name, value| {
+                values.extend(counts::value_word(entry.kind, name, value));
+            });
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::kept;
+    use crate::request::EntryFilter;
+    use crate::tests::{NO_INDEX, request};
+    use std::fmt::Write;
+    use std::fs;
+    use treelined_core::search::Mode;
+    use treelined_files::store::Store;
+
+    const TYPES: usize = 200;
+
+    /// A store with one session, which has more than 16 KiB of types, and the words for an unknown tool.
+    fn unknown(types: usize, are_counted: bool, reads: bool) -> Vec<NearWords> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut text = concat!(
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/c"}"#,
+            "\n",
+            r#"{"type":"message","id":"m","parentId":null,"message":{"role":"toolResult","toolName":"Bash","content":"x"}}"#,
+            "\n",
+        )
+        .to_owned();
+        for number in 0..types {
+            let name = "x".repeat(100);
+            writeln!(
+                text,
+                r#"{{"type":"custom","customType":"{name}{number}","id":"e{number}","parentId":"m"}}"#
+            )
+            .unwrap();
+        }
+        fs::write(folder.path().join("s.jsonl"), text).unwrap();
+        let store = Store::new(folder.path().to_owned());
+        let filters = SearchRequest {
+            named_entries: EntryFilter {
+                tool: Some("bsh".to_owned()),
+                ..EntryFilter::default()
+            },
+            ..request("x", Mode::Words)
+        };
+        let (store, index) = (&store, AskIndex::default());
+        let searched = SearchedStore {
+            store,
+            index: NO_INDEX,
+        };
+        let cancel = Cancel::new();
+        if are_counted {
+            let (location, status) = searched.files(&filters).unwrap().remove(0);
+            kept::count(&store.cache().unwrap(), &location, status, &cancel).unwrap();
+        }
+        unknown_values(searched, &index, &filters, reads, &cancel).unwrap()
+    }
+
+    /// "Nothing has this tool" must not be said if only some sessions were looked at.
+    #[test]
+    fn nothing_is_said_of_values_that_were_not_all_read() {
+        for (types, are_counted, reads) in
+            [(0, true, false), (0, false, true), (TYPES, false, true)]
+        {
+            let unknown = unknown(types, are_counted, reads);
+            let [one] = &*unknown else {
+                panic!("{types} {are_counted} {reads}: {unknown:?}");
+            };
+            assert_eq!(
+                (&*one.word, &*one.near),
+                ("tool:bsh", &["tool:bash".to_owned()][..])
+            );
+        }
+        assert!(unknown(0, false, false).is_empty());
+        assert!(unknown(TYPES, true, true).is_empty());
+    }
+}
