@@ -328,10 +328,14 @@ impl History {
 
     /// The best entries for a question in the sessions of a directory and of the directories below it. Sessions that
     /// the index lacks are read as long as there is time.
-    pub async fn best(&self, question: &str, cwd: &str, read: Duration) -> Result<Vec<SearchHit>> {
+    pub async fn best(&self, question: &str, cwd: &str, read: Duration) -> Result<Best> {
         let read = u64::try_from(read.as_millis()).unwrap_or(u64::MAX);
         let call = self.client.search(question).mode(SessionSearchMode::Ask);
-        Ok(call.cwd(cwd).limit(HITS).read_ms(read).await?.hits)
+        let found = call.cwd(cwd).limit(HITS).read_ms(read).await?;
+        Ok(Best {
+            hits: found.hits,
+            is_behind: found.totals.unread.is_some(),
+        })
     }
 
     /// The sessions that are in scope now. Archived sessions are included: they are hidden, not lost.
@@ -418,6 +422,13 @@ fn sources(report: &Value) -> Vec<String> {
     let paths = files.into_iter().flatten().map(|file| file.get("path"));
     let paths = paths.map(|path| path.and_then(Value::as_str).unwrap_or_default());
     paths.map(str::to_owned).collect()
+}
+
+/// The best entries for a question.
+pub struct Best {
+    pub hits: Vec<SearchHit>,
+    /// Whether there was too little time to read all sessions that the index lacks.
+    pub is_behind: bool,
 }
 
 /// The sessions in scope.

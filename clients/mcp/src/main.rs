@@ -16,7 +16,7 @@ mod text;
 use anyhow::Context;
 use clap::Parser;
 use history::History;
-use recall::Hook;
+use recall::{Hook, ahead};
 use scope::Scope;
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,6 +52,9 @@ struct Args {
     /// With --recall: end after this many seconds, also without an answer. The agent waits for it
     #[arg(long, value_name = "SECONDS", default_value_t = 4, requires = "recall", value_parser = clap::value_parser!(u64).range(1..=3600))]
     within: u64,
+    /// With --recall: answer no hook; read all sessions once, so that later hooks answer quickly
+    #[arg(long, requires = "recall")]
+    index: bool,
     #[command(flatten)]
     daemon: DaemonArgs,
 }
@@ -83,6 +86,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         .build();
     let runtime = runtime.context("start the runtime")?;
     match args.recall {
+        true if args.index => runtime.block_on(ahead::read_all(&args.daemon)),
         true => runtime.block_on(recall(args)),
         false => runtime.block_on(serve(args)),
     }
@@ -94,17 +98,22 @@ async fn recall(args: Args) -> anyhow::Result<()> {
     // An agent may keep stdin open. The end of the program does not wait for this thread.
     let (read, hook) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || drop(read.send(Hook::read())));
+    let Some(hook) = timeout_at(ends, hook).await?? else {
+        return Ok(());
+    };
+    let daemon = args.daemon.clone();
     let answer = async {
-        let Some(hook) = hook.await? else {
-            return Ok(());
-        };
         let running = running(&args.daemon, within / 4).await;
         let history = history(args, hook.directory(), running).await?;
         let answered = hook.answer(&history, ends).await;
         history.end().await?;
         answered.map_err(|failure| anyhow::anyhow!("{failure}"))
     };
-    timeout_at(ends, answer).await?
+    // A hook that has too little time is followed by a process that has more.
+    if timeout_at(ends, answer).await.unwrap_or(Ok(true))? {
+        ahead::start(&daemon)?;
+    }
+    Ok(())
 }
 
 /// The least rights for this program, so that the daemon refuses the rest: an agent may bring the program to do what it

@@ -23,12 +23,16 @@ use record::Record;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use targets::{Machine, Target};
 
 /// The exit code of wrong arguments.
 const USAGE: u8 = 2;
+
+/// The command that reads all sessions once, for the hooks that recall.
+const READ_AHEAD: [&str; 3] = ["mcp", "--recall", "--index"];
 
 /// Makes the agents of this machine keep their conversations in treelined by themselves.
 ///
@@ -116,7 +120,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let has_changes = steps.iter().any(Step::is_change);
     if !args.json {
-        preview(&steps, &imports, args.remove)?;
+        preview(&steps, &imports, args)?;
     }
     let is_agreed = args.print || !has_changes || args.yes || is_agreed(args)?;
     if args.print || !is_agreed {
@@ -129,6 +133,9 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let failures = apply(&steps, &mut record, &path, args.remove)?;
     start_units(&machine, &steps, &failures, args.remove);
     let imported = import(args, &program, &imports)?;
+    if reads_ahead(args) {
+        read_ahead(args, &program)?;
+    }
     finish(args, &steps, Some(&failures), imported.totals.as_ref())?;
     Ok(
         match imported.is_whole && failures.iter().all(Option::is_none) {
@@ -167,8 +174,8 @@ fn is_same(a: &Path, b: &Path) -> bool {
     real(a).is_some() && real(a) == real(b)
 }
 
-fn preview(steps: &[Step], imports: &[Vec<&str>], is_removal: bool) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+fn preview(steps: &[Step], imports: &[Vec<&str>], args: &Args) -> io::Result<()> {
+    let (mut stdout, is_removal) = (io::stdout().lock(), args.remove);
     let mut agent = None;
     for step in steps {
         let text = show::text(step, is_removal);
@@ -186,6 +193,13 @@ fn preview(steps: &[Step], imports: &[Vec<&str>], is_removal: bool) -> io::Resul
     for import in imports {
         let command = import.join(" ");
         writeln!(stdout, "Then `treelined {command}` imports what is there.")?;
+    }
+    if reads_ahead(args) {
+        let command = READ_AHEAD.join(" ");
+        writeln!(
+            stdout,
+            "Then `treelined {command}` reads all sessions in the background, so that the hooks answer at once."
+        )?;
     }
     Ok(())
 }
@@ -358,6 +372,29 @@ fn import(args: &Args, program: &Program, imports: &[Vec<&str>]) -> anyhow::Resu
         }
     }
     Ok(imported)
+}
+
+/// Whether the sessions are read before the first hook recalls something.
+fn reads_ahead(args: &Args) -> bool {
+    args.recall && !args.no_import
+}
+
+/// Starts the process that reads the sessions. Its failure is no failure of the setup: a hook starts it again.
+fn read_ahead(args: &Args, program: &Program) -> io::Result<()> {
+    let mut command = Command::new(program.path());
+    if let Some(folder) = &args.session_dir {
+        command.arg("--session-dir").arg(folder);
+    }
+    command.args(READ_AHEAD).stdin(Stdio::null());
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    if let Err(error) = silent.process_group(0).spawn() {
+        let command = READ_AHEAD.join(" ");
+        writeln!(
+            io::stderr(),
+            "treelined-setup: `treelined {command}` did not start: {error}"
+        )?;
+    }
+    Ok(())
 }
 
 fn add_totals(imported: &mut Imported, totals: &Map<String, Value>) {

@@ -1,6 +1,7 @@
 //! Recalls earlier conversations for an agent that did not search for them: at the start of a conversation, and after a
 //! command that failed. The agent runs this program as a hook, which `treelined setup --recall` writes.
 
+pub mod ahead;
 mod hook;
 mod own;
 
@@ -15,6 +16,7 @@ use serde_json::json;
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::time::Instant;
 use treelined_client::SearchHit;
 
@@ -35,6 +37,8 @@ const LOOKED_AT: usize = 20;
 const FEWEST_WORDS: usize = 3;
 /// The number of sessions that are named at the start.
 const NAMED: usize = 2;
+/// How long new lines of sessions are read as a conversation begins.
+const LOOK: Duration = Duration::from_millis(200);
 /// The beginning of each text that is recalled.
 const RECALLS: &str = "treelined recalls this";
 
@@ -59,12 +63,16 @@ impl Hook {
         PathBuf::from(&self.0.cwd)
     }
 
-    /// Writes the answer to the agent, if there is something to recall. The agent waits until `ends`.
-    pub async fn answer(&self, history: &History, ends: Instant) -> Result<()> {
-        let text = match self.0.event() {
-            Some(Event::Start) => at_start(history, &self.0).await?,
-            Some(Event::Failure(words)) => after_failure(history, &self.0, &words, ends).await?,
-            None => None,
+    /// Writes the answer to the agent, if there is something to recall. The agent waits until `ends`. Returns whether
+    /// sessions of this directory have no index yet.
+    pub async fn answer(&self, history: &History, ends: Instant) -> Result<bool> {
+        let (text, is_behind) = match self.0.event() {
+            Some(Event::Start) => (at_start(history, &self.0).await?, None),
+            Some(Event::Failure(words)) => {
+                let (text, is_behind) = after_failure(history, &self.0, &words, ends).await?;
+                (text, Some(is_behind))
+            }
+            None => return Ok(false),
         };
         if let Some(text) = text {
             let event = &self.0.hook_event_name;
@@ -73,7 +81,11 @@ impl Hook {
             // The agent may have ended, and then reads nothing.
             let _ended = writeln!(std::io::stdout(), "{line}");
         }
-        Ok(())
+        match is_behind {
+            Some(is_behind) => Ok(is_behind),
+            // A command may fail soon, and then the index is needed.
+            None => Ok(history.best("recall", &self.0.cwd, LOOK).await?.is_behind),
+        }
     }
 }
 
@@ -109,17 +121,18 @@ async fn after_failure(
     input: &HookInput,
     words: &str,
     ends: Instant,
-) -> Result<Option<String>> {
+) -> Result<(Option<String>, bool)> {
     let mut own = OwnSessions::list(history, &input.session_id).await?;
     // Half of the time is for this search, and the other half is for the steps after it.
     let read = ends.saturating_duration_since(Instant::now()) / 2;
-    let mut hits = history.best(words, &input.cwd, read).await?;
+    let best = history.best(words, &input.cwd, read).await?;
+    let (mut hits, is_behind) = (best.hits, best.is_behind);
     hits.retain(|hit| marked(hit).len() >= FEWEST_WORDS);
     let hits = own_hits(history, &mut own, hits).await;
     let mut recalled = Recalled::begin("since a command failed");
     let mut cleaner = history.cleaner();
     recalled.hits(history, &hits, &mut cleaner).await?;
-    Ok(recalled.end())
+    Ok((recalled.end(), is_behind))
 }
 
 /// The best hits in the user's own conversations, one of each. A hit whose ids are not plain is left out, since ids

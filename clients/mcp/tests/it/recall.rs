@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The most bytes of a text: 500 tokens of 3 bytes.
 const MAX_BYTES: usize = 1_500;
@@ -415,6 +416,54 @@ fn an_archived_session_is_found_and_not_recalled() {
     let mut server = folders.server(&[]);
     let found = server.text("search_history", json!({"query": "zebra"}));
     assert!(found.contains("of session s1"), "{found}");
+}
+
+/// In a large session directory that was never listed, each hook was once ended before it had an answer.
+#[test]
+fn a_hook_without_time_is_followed_by_a_process_that_reads_the_sessions() {
+    let folders = Folders::new();
+    folders.conversation("s1", &folders.path("work"));
+    let log = folders.path("started");
+    // No shared daemon runs, and an own one is slower than the hook may be.
+    let program = folders.script(&format!(
+        "#!/bin/sh\ncase \"$*\" in *connect*) exit 1;; esac\necho >> {}\nsleep 3\nexec {} \"$@\"\n",
+        log.display(),
+        daemon().display()
+    ));
+    let mut input = failure("error: the zebra cache must be clear");
+    input["cwd"] = json!(folders.path("work"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
+    command.arg("--session-dir").arg(folders.path("sessions"));
+    command.arg("--daemon").arg(&program);
+    command.args(["--recall", "--within", "1"]);
+    command.env("XDG_RUNTIME_DIR", folders.path("run"));
+    command.env("HOME", folders.path("home"));
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{output:?}"
+    );
+    let is_counted = || {
+        let files = fs::read_dir(folders.path("sessions/.cache"))
+            .into_iter()
+            .flatten();
+        let mut names = files.flatten().map(|file| file.file_name());
+        names.any(|name| name.to_string_lossy().ends_with(".terms"))
+    };
+    let begun = Instant::now();
+    while !is_counted() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "nothing was counted"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 2);
 }
 
 /// A hook that fails, writes to stderr or does not end would disturb the agent, so a recall does none of these.

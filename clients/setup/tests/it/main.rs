@@ -225,6 +225,32 @@ fn only_named_agents_are_imported_and_a_failure_counts() {
     );
 }
 
+/// The first hooks that recalled in a large session directory were ended before they had an answer.
+#[test]
+fn with_recall_the_sessions_are_read_in_the_background() {
+    let home = Home::new();
+    let log = home.path("read.log");
+    let text = format!("#!/bin/sh\necho \"$@\" >>{}\necho '{{}}'\n", log.display());
+    home.file("bin/treelined", &text);
+    let command = "mcp --recall --index";
+    let shown = home.ok(&["codex", "--print"]);
+    assert!(!shown.contains(command), "{shown}");
+    let shown = home.ok(&["codex", "--recall", "--yes"]);
+    assert!(
+        shown.contains(&format!("Then `treelined {command}` reads")),
+        "{shown}"
+    );
+    let begun = std::time::Instant::now();
+    while fs::read_to_string(&log).unwrap() != format!("import --from codex\n{command}\n") {
+        assert!(
+            begun.elapsed().as_secs() < 30,
+            "{:?}",
+            fs::read_to_string(&log)
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// A relative folder on the `PATH` means another folder for each agent, and a file that cannot be executed is not a
 /// program.
 #[test]
