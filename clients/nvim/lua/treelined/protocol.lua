@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1',
+  schema_hash = 'sha256:ba720f4320aa8a30b2a4c4966e1733ee7a5ead454c0db5e821a6dae6817d3eaa',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1471,11 +1471,11 @@
 --- Why a navigation changed nothing, or wrote no summary.
 ---@alias treelined.NavigationReason 'alreadyThere'|'cancelledByClient'|'noAnswer'|'hookFailed'|'aborted'|'nothingToSummarize'
 
---- A word that no entry has, and known words.
+--- A word or a filter that no entry has, and known ones.
 ---@class treelined.NearWords
----@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
+---@field near string[] Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these. For a filter: the filter with similar values, else with those of most sessions; at most 8.
 ---@field taken? string The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter.
----@field word string The word of the question.
+---@field word string The word of the question, or the filter as a query has it, such as `tool:bsh`.
 
 --- A node of the nested form.
 ---@class treelined.NestedNode
@@ -1968,7 +1968,7 @@
 
 --- The result of `search`.
 ---@class treelined.SearchResult
----@field didYouMean? treelined.NearWords[] Words of the question that no entry has, with near ones. Absent if there are none.
+---@field didYouMean? treelined.NearWords[] Words of the question that no entry has, with near ones; and if there is no hit, filters whose values nothing has. Absent if there are none.
 ---@field hits treelined.SearchHit[] The hits of the page: by score, the newest first among equals.
 ---@field more? treelined.MoreHits[] Sessions of these hits that have more entries with words of the question. Absent if there are none.
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page.

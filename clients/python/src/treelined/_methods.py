@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:934c0e594e525959d2fa82b709536bc8d6097e13908ef39b4fa64cf5aaf900c1"
+SCHEMA_HASH = "sha256:ba720f4320aa8a30b2a4c4966e1733ee7a5ead454c0db5e821a6dae6817d3eaa"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

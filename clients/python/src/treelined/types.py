@@ -3374,13 +3374,13 @@ class Navigation(_Navigation, total=False):
 
 class _NearWords(TypedDict):
     word: str
-    """The word of the question."""
+    """The word of the question, or the filter as a query has it, such as `tool:bsh`."""
     near: list[str]
-    """Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these."""
+    """Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these. For a filter: the filter with similar values, else with those of most sessions; at most 8."""
 
 
 class NearWords(_NearWords, total=False):
-    """A word that no entry has, and known words."""
+    """A word or a filter that no entry has, and known ones."""
 
     taken: str
     """The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter."""
@@ -4333,7 +4333,7 @@ class SearchResult(_SearchResult, total=False):
     more: list[MoreHits]
     """Sessions of these hits that have more entries with words of the question. Absent if there are none."""
     didYouMean: list[NearWords]
-    """Words of the question that no entry has, with near ones. Absent if there are none."""
+    """Words of the question that no entry has, with near ones; and if there is no hit, filters whose values nothing has. Absent if there are none."""
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page."""
     partial: list[UnsearchedFile]

@@ -6610,15 +6610,15 @@ export interface NavigateTreeParams {
   expectedLeafId?: string | null;
 }
 /**
- * A word that no entry has, and known words.
+ * A word or a filter that no entry has, and known ones.
  */
 export interface NearWords {
   /**
-   * The word of the question.
+   * The word of the question, or the filter as a query has it, such as `tool:bsh`.
    */
   word: string;
   /**
-   * Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
+   * Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these. For a filter: the filter with similar values, else with those of most sessions; at most 8.
    */
   near: string[];
   /**
@@ -7357,7 +7357,7 @@ export interface SearchResult {
    */
   more?: MoreHits[];
   /**
-   * Words of the question that no entry has, with near ones. Absent if there are none.
+   * Words of the question that no entry has, with near ones; and if there is no hit, filters whose values nothing has. Absent if there are none.
    */
   didYouMean?: NearWords[];
   /**

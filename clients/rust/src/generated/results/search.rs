@@ -49,7 +49,7 @@ pub struct SearchResult {
     /// Sessions of these hits that have more entries with words of the question. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<Vec<MoreHits>>,
-    /// Words of the question that no entry has, with near ones. Absent if there are none.
+    /// Words of the question that no entry has, with near ones; and if there is no hit, filters whose values nothing has. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub did_you_mean: Option<Vec<NearWords>>,
     /// Sums over all pages.

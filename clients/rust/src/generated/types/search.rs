@@ -49,14 +49,14 @@ pub struct MoreHits {
     pub count: u64,
 }
 
-/// A word that no entry has, and known words.
+/// A word or a filter that no entry has, and known ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct NearWords {
-    /// The word of the question.
+    /// The word of the question, or the filter as a query has it, such as `tool:bsh`.
     pub word: String,
-    /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these.
+    /// Known words that differ from it by at most two letters, the nearest first; at most 3. The first one is a pair of known words with a blank between them if the word consists of these. For a filter: the filter with similar values, else with those of most sessions; at most 8.
     pub near: Vec<String>,
     /// The word of `near` whose entries are hits in place of the word of the question. Absent if no word of `near` begins with the same letter.
     #[serde(skip_serializing_if = "Option::is_none")]
