@@ -28,7 +28,7 @@ use treelined_core::tags::{GitPlace, Sorting};
 use treelined_core::timestamp::Millis;
 
 /// The version of the format. It must change with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows11";
+const FORMAT: &FormatName = b"treelined rows12";
 const NAME: &str = "sessions.rows";
 /// After this many bytes of files were read, the rows are saved again.
 const WORTH_KEEPING: u64 = 1 << 20;

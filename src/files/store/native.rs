@@ -3,6 +3,7 @@
 
 use crate::log::body::Bodies;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use treelined_core::bytes::part;
 use treelined_core::entry::Kind;
 use treelined_core::error::Result;
@@ -12,10 +13,9 @@ use treelined_core::tree::Tree;
 
 /// The most ids of other tools in a row.
 const MOST_NATIVE_IDS: usize = 64;
-/// The most continuations of a session in its row; the last ones are kept (session-file.md §4.6).
-const MOST_CONTINUED: usize = 256;
-/// The most recordings of agents' sessions in the row of a session; the last ones are kept (session-file.md §5.8).
-const MOST_RECORDS: usize = 64;
+/// The most continuations of a session in its row (session-file.md §4.6), and the most recordings of agents' sessions
+/// (§5.8). The last ones are kept. Each has at most three texts of `MOST_RECORDED_BYTES`.
+const MOST_KEPT: usize = 4096;
 /// The custom type of the entry with which a recording begins.
 const RECORD_TYPE: &str = "acp.session";
 /// The longest id from an agent, and the longest name of a tool, in bytes.
@@ -59,7 +59,7 @@ impl ImportSource {
 }
 
 /// A conversation of another tool to which a path of a session was handed over (session-file.md §4.6).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ContinuedIn {
     pub tool: String,
     /// The id that the conversation gets; `None` if the tool chooses the id.
@@ -77,9 +77,47 @@ pub struct Recorded {
     pub entry_id: String,
 }
 
+/// The values that were set last, by their keys. At most `MOST_KEPT` are kept.
+#[derive(Debug)]
+struct Last<T> {
+    /// The values, in the order in which they were set.
+    values: BTreeMap<u64, (String, T)>,
+    places: HashMap<String, u64>,
+    next: u64,
+}
+
+impl<T> Default for Last<T> {
+    fn default() -> Self {
+        Self {
+            values: BTreeMap::new(),
+            places: HashMap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<T> Last<T> {
+    fn set(&mut self, key: String, value: T) {
+        if let Some(earlier) = self.places.insert(key.clone(), self.next) {
+            self.values.remove(&earlier);
+        }
+        self.values.insert(self.next, (key, value));
+        self.next += 1;
+        if self.values.len() > MOST_KEPT
+            && let Some((_, (oldest, _))) = self.values.pop_first()
+        {
+            self.places.remove(&oldest);
+        }
+    }
+
+    fn into_values(self) -> impl Iterator<Item = T> {
+        self.values.into_values().map(|(_, value)| value)
+    }
+}
+
 /// The continuations of a session by their ids, in file order.
 #[derive(Debug, Default)]
-struct Continuations(Vec<(String, ContinuedIn)>);
+struct Continuations(Last<ContinuedIn>);
 
 impl Continuations {
     /// Adds the continuation that a leaf record describes. Other leaf records are ignored, and also records with a name
@@ -101,27 +139,22 @@ impl Continuations {
         if native_id.is_none() && text("nativeId").is_some() {
             return;
         }
-        self.0.retain(|(known, _)| *known != id);
-        if self.0.len() == MOST_CONTINUED {
-            self.0.remove(0);
-        }
         let continued = ContinuedIn {
             tool,
             native_id,
             entry_id,
         };
-        self.0.push((id, continued));
+        self.0.set(id, continued);
     }
 
     /// The continuations without repetitions.
     fn distinct(self) -> Vec<ContinuedIn> {
-        let mut distinct = Vec::new();
-        for (_, continued) in self.0 {
-            if !distinct.contains(&continued) {
-                distinct.push(continued);
-            }
-        }
-        distinct
+        let mut seen = HashSet::new();
+        let distinct = self
+            .0
+            .into_values()
+            .filter(|continued| seen.insert(continued.clone()));
+        distinct.collect()
     }
 }
 
@@ -162,7 +195,11 @@ impl Elsewhere {
     }
 
     pub(super) fn take(&mut self, record: &[u8]) {
-        ImportSource::take(&mut self.source, record, !self.continued.0.is_empty());
+        ImportSource::take(
+            &mut self.source,
+            record,
+            !self.continued.0.values.is_empty(),
+        );
         self.sorting.take(record);
         self.continued.take(record);
     }
@@ -174,7 +211,7 @@ impl Elsewhere {
 
 /// The recordings of agents' sessions in a session, from its `custom` entries.
 #[derive(Debug, Default)]
-pub(super) struct Records(Vec<Recorded>);
+pub(super) struct Records(Last<Recorded>);
 
 impl Records {
     pub(super) fn of(tree: &Tree, bodies: &Bodies, session_id: &str) -> Result<Self> {
@@ -193,15 +230,11 @@ impl Records {
         let Some(new) = recorded_by(entry, session_id) else {
             return;
         };
-        self.0.retain(|known| known.native_id != new.native_id);
-        if self.0.len() == MOST_RECORDS {
-            self.0.remove(0);
-        }
-        self.0.push(new);
+        self.0.set(new.native_id.clone(), new);
     }
 
     pub(super) fn finish(self) -> Vec<Recorded> {
-        self.0
+        self.0.into_values().collect()
     }
 }
 
@@ -276,12 +309,12 @@ mod tests {
 
     #[test]
     fn a_row_knows_the_last_continuations() {
-        let records: Vec<Value> = (0..MOST_CONTINUED + 2)
+        let records: Vec<Value> = (0..MOST_KEPT + 2)
             .map(|at| json!({ "id": at.to_string(), "tool": "pi", "nativeId": at.to_string() }))
             .collect();
         let known = continued(&records);
         let first = known.first().and_then(|(_, native)| native.clone());
-        assert_eq!((known.len(), first.as_deref()), (MOST_CONTINUED, Some("2")));
+        assert_eq!((known.len(), first.as_deref()), (MOST_KEPT, Some("2")));
     }
 
     /// A copy of a recorded session once counted as the recording of the conversation.
@@ -301,10 +334,12 @@ mod tests {
         assert_eq!(recorded(json!({ "sessionId": "", "in": "s" })), None);
     }
 
+    /// A row once had 64 records only. After 200 moves in an editor, an import did not find the records of the first
+    /// agents' sessions, and made new sessions of them.
     #[test]
     fn a_row_knows_the_last_records() {
         let mut records = Records::default();
-        for at in (0..MOST_RECORDS + 2).chain([5]) {
+        for at in (0..MOST_KEPT + 2).chain([5]) {
             let entry = json!({ "id": format!("e{at}"), "customType": RECORD_TYPE,
                 "data": { "sessionId": at.to_string() } });
             records.take(entry.to_string().as_bytes(), "s");
@@ -314,7 +349,7 @@ mod tests {
         let ids: Vec<&str> = ids.collect();
         assert_eq!(
             (ids.len(), ids.first(), ids.last()),
-            (MOST_RECORDS, Some(&"2"), Some(&"5"))
+            (MOST_KEPT, Some(&"2"), Some(&"5"))
         );
     }
 }
