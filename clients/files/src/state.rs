@@ -16,8 +16,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a command waits while another command uses the same root.
-pub const WAIT: Duration = Duration::from_secs(10);
+/// How long a command waits while another command uses the same root. In the tests, processes that one thread starts
+/// inherit the locks of the other threads, and may run for long beside a build.
+pub const WAIT: Duration = Duration::from_secs(if cfg!(test) { 300 } else { 10 });
 
 /// The folder of all states.
 #[derive(Debug, Clone)]
