@@ -157,13 +157,7 @@ impl Journal {
         let mut journal = journal.with_context(|| format!("make {}", path.display()))?;
         journal.agent = agent;
         journal.shared.tail().write(&journal.start())?;
-        let writer = |side| SideWriter {
-            side,
-            shared: journal.shared.clone(),
-            line: Vec::new(),
-            long: None,
-            lines: Vec::new(),
-        };
+        let writer = |side| SideWriter::new(side, &journal.shared);
         let (editor, agent) = (writer(Side::Editor), writer(Side::Agent));
         Ok((journal, editor, agent))
     }
@@ -419,6 +413,21 @@ impl Tail {
 }
 
 impl SideWriter {
+    /// Another writer for the same side, which is in the middle of no line.
+    pub fn another(&self) -> SideWriter {
+        SideWriter::new(self.side, &self.shared)
+    }
+
+    fn new(side: Side, shared: &Arc<Shared>) -> SideWriter {
+        SideWriter {
+            side,
+            shared: shared.clone(),
+            line: Vec::new(),
+            long: None,
+            lines: Vec::new(),
+        }
+    }
+
     /// Writes the lines that these bytes complete. Call this before the bytes are sent on. If a line cannot be
     /// written, for instance because the disk is full, the record has a gap, and the conversation continues.
     pub fn write(&mut self, bytes: &[u8]) {

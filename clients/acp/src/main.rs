@@ -82,7 +82,8 @@ fn run(args: Args) -> anyhow::Result<i32> {
         let program = args.agent.first().map(PathBuf::from).unwrap_or_default();
         let (state, stdout) = (state_folder(&args)?, Box::new(std::io::stdout()));
         let program = (program, journal.agent());
-        let (live, answers) = Live::new(&state, program, stdout, journal.alarm(), &args.daemon)?;
+        let woken = (journal.alarm(), editor.another());
+        let (live, answers) = Live::new(&state, program, stdout, woken, &args.daemon)?;
         let passing = Passing::Live(editor, agent, live);
         Ok((Some(journal), Some(answers), passing))
     });

@@ -1,19 +1,20 @@
 """An agent of ACP for the tests: answers prompts by their words, and logs nothing.
 
 `tool` makes a call with an update, `plan` makes a plan between two texts, `slow` ends the turn only when it is cancelled, and so
-does `ask`, which asks for a permission and says the answer, `die` ends the process in the middle of a turn, `think` thinks
+does `ask`, which asks for a permission and says the answer, `terminal` opens a terminal of the editor, `die` ends the process in the middle of a turn, `think` thinks
 first, `huge` says 48 MiB at once, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
 `initialize`, `NEW` how many sessions can be made, `MADE` how many were made before, and `LISTS` the ids for `session/list`. `session/load` replays what `HISTORY` says,
 and with `REPLAYS_FORKS` so does `session/fork`. `REMEMBERS` is a file with the conversations of its sessions, in which `session/load` and `session/fork` find them, and
 `know` says the prompts of the session. `calls` says which sessions were to be closed and deleted. `STALLS` is a method and a file: a second
 `session/new` or `session/set_mode`, or a first other one, makes the file and has no answer. With `STRICT` it refuses methods that it has not promised, and prompts
-in sessions that it has not opened in this run; with `IDS` its messages have ids. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
+in sessions that it has not opened in this run; with `LATE` it reads further messages while it opens a session; with `IDS` its messages have ids. `COMMANDS` are the names that `session/new` announces. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
 import json
 import os
 import signal
 import sys
+import threading
 import time
 
 
@@ -85,6 +86,9 @@ def prompt(request):
         content = [{"type": "content", "content": {"type": "text", "text": "total 0"}}]
         update(session, sessionUpdate="tool_call_update", toolCallId="c1", status="completed", content=content)
         chunk(session, "agent_message_chunk", "It is empty.")
+    if "terminal" in text:
+        send({"id": 902, "method": "terminal/create", "params": {"sessionId": session, "command": "sleep"}})
+        json.loads(sys.stdin.readline())
     if "die" in text:
         time.sleep(0.3)
         os._exit(7)
@@ -109,6 +113,12 @@ def replay(session):
             update(session, sessionUpdate=kind, **told)
         else:
             chunk(session, kind, told)
+
+
+def load(request):
+    opened.add(request["params"]["sessionId"])
+    replay(request["params"]["sessionId"])
+    send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
 
 
 def catch(name):
@@ -185,10 +195,10 @@ def main():
             if "REPLAYS_FORKS" in os.environ:
                 replay(session)
             send({"id": request["id"], "result": {"sessionId": session}})
+        elif method == "session/load" and "LATE" in os.environ:
+            threading.Timer(0.3, load, [request]).start()
         elif method == "session/load":
-            opened.add(request["params"]["sessionId"])
-            replay(request["params"]["sessionId"])
-            send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
+            load(request)
         elif method == "session/list" and "LISTS" in os.environ:
             sessions = [{"sessionId": session, "cwd": "/w"} for session in os.environ["LISTS"].split()]
             send({"id": request["id"], "result": {"sessions": sessions}})

@@ -29,7 +29,7 @@ pub(crate) async fn answer(
     let text = match command.verb {
         Verb::Back | Verb::Go => {
             let moved = go::go(live, command, journal, recorder).await;
-            moved.map(|said| Some(format!("{said} Files stay as they are.\n")))
+            moved.map(|said| Some(format!("{said} Files and terminals stay as they are.\n")))
         }
         Verb::Undo => undo::undo(live, command, journal, recorder).await,
         _ => text(live, command, recorder).await,

@@ -2,8 +2,8 @@
 //!
 //! These modules are pure. `lines` reads a stream. `message` reads the members of a message, and `params` the members
 //! of its params. `about` has what both sides promise. `commands` has the relay's commands. `router` decides for each
-//! message where it goes; it uses the sessions of `moves` and the questions of `questions`. `view` shows trees as text,
-//! and `replay` makes the history of a path.
+//! message where it goes; it uses the sessions of `moves`, the questions of `questions`, and the prompts that wait in
+//! `held`. `view` shows trees as text, and `replay` makes the history of a path.
 //!
 //! These modules use the daemon and files. `answer` answers a command, and `tree` reads the recorded tree. `go` moves
 //! the conversation. `left` opens, closes and deletes the sessions that it leaves, with the files of `placed`. `undo`
@@ -17,6 +17,7 @@ mod commands;
 mod files;
 mod fork;
 mod go;
+mod held;
 mod left;
 mod lines;
 mod message;
@@ -42,6 +43,7 @@ use files::Files;
 use lines::{Lines, Piece};
 use router::{FromEditor, Passes, Router};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -67,6 +69,8 @@ pub(crate) struct Live {
     router: Mutex<Router>,
     editor: Out,
     agent: Out,
+    /// Writes prompts that were held to the journal.
+    held: Mutex<SideWriter>,
     commands: SyncSender<Job>,
     alarm: Alarm,
     store: Store,
@@ -83,12 +87,12 @@ pub(crate) struct Answers {
 
 impl Live {
     /// `editor` writes to the editor. `alarm` wakes the recorder. `program` is the path and the name of the agent's
-    /// program. `daemon` says which daemon has the sessions.
+    /// program. `held` writes prompts that were held to the journal. `daemon` says which daemon has the sessions.
     pub(crate) fn new(
         state: &Path,
         (program, agent): (PathBuf, &str),
         editor: Box<dyn Write + Send>,
-        alarm: Alarm,
+        (alarm, held): (Alarm, SideWriter),
         daemon: &DaemonArgs,
     ) -> anyhow::Result<(Arc<Live>, Answers)> {
         let (commands, waiting) = sync_channel(MAX_WAITING);
@@ -101,6 +105,7 @@ impl Live {
             router: Mutex::new(router),
             editor: Mutex::new(Some(editor)),
             agent: Mutex::default(),
+            held: Mutex::new(held),
             commands,
             alarm,
             store,
@@ -137,35 +142,65 @@ impl Live {
                 }
                 Piece::Part { .. } => FromEditor::passes(),
             };
-            let (recorded, sent, goes_on) = match route {
-                FromEditor::Passes {
-                    recorded,
-                    sent,
-                    goes_on,
-                } => (recorded, sent, goes_on),
-                FromEditor::Job(job) => {
-                    self.ask(job);
-                    continue;
-                }
-                FromEditor::Answered(lines) => {
-                    self.tell(&lines);
-                    continue;
-                }
-                FromEditor::Ends => continue,
+            let Some(sent) = self.routed(route, bytes, &mut journal) else {
+                continue;
             };
-            if let Some((editor, agent)) = goes_on {
-                self.store.keep(&editor, &agent);
-            }
-            let recorded = recorded.as_deref().unwrap_or(bytes);
-            journal.write(recorded);
             let mut agent = held.take().unwrap_or_else(|| unpoisoned(&self.agent));
-            if write(&mut agent, sent.as_deref().unwrap_or(recorded)).is_err() {
+            if write(&mut agent, &sent).is_err() {
                 break;
             }
             held = piece.goes_on().then_some(agent);
         }
         drop(held);
         *unpoisoned(&self.agent) = None;
+    }
+
+    /// Records a message of the editor, and returns the bytes for the agent. `None` if the message does not pass.
+    fn routed<'a>(
+        &self,
+        route: FromEditor,
+        bytes: &'a [u8],
+        journal: &mut SideWriter,
+    ) -> Option<Cow<'a, [u8]>> {
+        match route {
+            FromEditor::Passes {
+                recorded,
+                sent,
+                goes_on,
+            } => {
+                if let Some((editor, agent)) = goes_on {
+                    self.store.keep(&editor, &agent);
+                }
+                journal.write(recorded.as_deref().unwrap_or(bytes));
+                Some(sent.or(recorded).map_or(bytes.into(), Cow::Owned))
+            }
+            FromEditor::Job(job) => {
+                self.ask(job);
+                None
+            }
+            FromEditor::Answered(lines) => {
+                self.tell(&lines);
+                None
+            }
+            FromEditor::Ends => None,
+        }
+    }
+
+    /// Passes the prompt that has waited until the relay opened a session.
+    fn opened(&self, session: &str) {
+        let prompt = self.router().held.opened(session);
+        if let Some(prompt) = prompt {
+            self.release(&prompt);
+        }
+    }
+
+    /// Passes a prompt that was held.
+    fn release(&self, line: &[u8]) {
+        let route = self.router().editor_says(line);
+        let mut journal = unpoisoned(&self.held);
+        if let Some(sent) = self.routed(route, line, &mut journal) {
+            self.send(&sent);
+        }
     }
 
     /// Passes the agent's lines to the editor.
@@ -211,6 +246,10 @@ impl Live {
                 let live = self.clone();
                 std::thread::spawn(move || live.send(&reply));
             }
+            if let Some(prompt) = route.released {
+                let live = self.clone();
+                std::thread::spawn(move || live.release(&prompt));
+            }
             // The lock is kept until the last part of a line, so that nothing comes between the parts.
             held = piece.goes_on().then_some(editor);
         }
@@ -238,9 +277,11 @@ impl Live {
     fn refuse(&self, job: &Job, text: &str) {
         match job {
             Job::Command(command) => self.tell(&commands::answer(command, text)),
-            Job::Load(Load { id, .. })
-            | Job::List(List { id, .. })
-            | Job::Fork(Fork { id, .. }) => {
+            Job::Load(Load { id, session, .. }) => {
+                self.tell(&commands::refusal(id, text));
+                self.opened(session);
+            }
+            Job::List(List { id, .. }) | Job::Fork(Fork { id, .. }) => {
                 self.tell(&commands::refusal(id, text));
             }
             Job::Sessions(line) => self.tell(line),

@@ -2,6 +2,7 @@
 
 use super::about::{About, has_forms};
 use super::commands::{self, Clashes, Command, Fork, Job, List, Load};
+use super::held::Held;
 use super::message::{MAX_KEPT, Message, replaced, span};
 use super::moves::{Agents, Whose};
 use super::params::{
@@ -54,6 +55,8 @@ pub(crate) struct FromAgent {
     pub(crate) job: Option<Job>,
     /// The answer that the agent gets.
     pub(crate) reply: Option<Vec<u8>>,
+    /// A prompt of the editor that has waited for this message.
+    pub(crate) released: Option<Vec<u8>>,
 }
 
 /// The part of a message that the editor gets.
@@ -95,6 +98,7 @@ pub(crate) struct Router {
     asked: HashMap<String, Asked>,
     pub(crate) agents: Agents,
     pub(crate) questions: Questions,
+    pub(crate) held: Held,
     about: About,
     /// Whether the editor can show forms.
     has_forms: bool,
@@ -109,10 +113,19 @@ impl Router {
             return self.answered(&message);
         };
         let session = message.session();
-        if let Some(session) = session.as_ref().filter(|_| method == "session/cancel")
-            && let Some(ends) = self.questions.cancel(session)
+        if let Some(session) = session.as_ref().filter(|_| method == "session/cancel") {
+            if let Some(ends) = self.questions.cancel(session) {
+                return FromEditor::Answered(ends);
+            }
+            if let Some(id) = self.held.cancel(session) {
+                let ended = json!({ "stopReason": "cancelled" });
+                return FromEditor::Answered(commands::done(&id, &ended));
+            }
+        }
+        if let (Some(id), Some(session), "session/prompt") = (message.id, &session, method)
+            && self.held.holds(session, id, line)
         {
-            return FromEditor::Answered(ends);
+            return FromEditor::Ends;
         }
         if let Some(id) = message.id
             && let Some(ours) = self.ours(&message, method, session.as_deref(), id)
@@ -156,6 +169,7 @@ impl Router {
             ("session/load" | "session/resume", session) => {
                 self.agents.recall(session);
                 if let Some(load) = self.load(message, method, session, id) {
+                    self.held.opens(session);
                     return Some(FromEditor::Job(Job::Load(load)));
                 }
                 let other = self.agents.claim(session)?;
@@ -214,6 +228,9 @@ impl Router {
             _ => return,
         };
         if self.asked.len() < MAX_KEPT {
+            if let Asked::Opening(Some(session), _) = &asked {
+                self.held.opens(session);
+            }
             self.asked.insert(id.get().to_owned(), asked);
         }
     }
@@ -442,8 +459,15 @@ impl Router {
     /// commands there, the relay's commands are announced after the answer.
     fn opened(&mut self, id: &RawValue, line: &[u8], message: &Message<'_>) -> Option<FromAgent> {
         let asked = self.asked.remove(id.get())?;
+        let released = match &asked {
+            Asked::Opening(Some(session), _) => self.held.opened(session),
+            _ => None,
+        };
         if !message.is_success() {
-            return None;
+            return Some(FromAgent {
+                released,
+                ..FromAgent::default()
+            });
         }
         let (named, setup) = match asked {
             Asked::Initialize => {
@@ -475,6 +499,7 @@ impl Router {
         Some(FromAgent {
             then: (!is_announced).then(|| commands::announcement(&id, None)),
             made: is_new.then_some(id),
+            released,
             ..FromAgent::default()
         })
     }

@@ -175,6 +175,7 @@ pub(super) async fn load(live: &Live, load: &Load, recorder: &mut Recorder) {
         }
         Err(error) => live.tell(&commands::refusal(&load.id, &format!("{error:#}"))),
     }
+    live.opened(&load.session);
 }
 
 async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Result<Value> {

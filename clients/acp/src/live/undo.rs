@@ -50,7 +50,7 @@ pub(super) async fn undo(
             Err(error) => format!(" The files stay as they are: {error:#}\n"),
         },
         (true, None) => " There is nothing to bring back in the files.\n".to_owned(),
-        (false, _) => " Files stay as they are.\n".to_owned(),
+        (false, _) => " Files and terminals stay as they are.\n".to_owned(),
     });
     Ok(Some(said))
 }

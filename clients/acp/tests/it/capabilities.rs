@@ -326,3 +326,45 @@ fn a_branch_that_is_opened_can_be_forked_at_its_messages() {
         ["one", "You said: one", "two again"]
     );
 }
+
+/// avante sends a prompt before `session/load` is answered. opencode does not know the session yet, and refused the
+/// prompt, and avante then began a new session.
+#[test]
+fn a_prompt_waits_until_its_session_is_open() {
+    let folders = Folders::new();
+    let place = json!({ "sessionId": "s1", "cwd": folders.path("work"), "mcpServers": [] });
+    let mut editor = with(&folders, &json!({ "loadSession": true }), &[("LATE", "")]);
+    editor.begin("session/load", place.clone());
+    assert_eq!(said(&mut editor, "s1", "one"), "You said: one");
+    // A command waits too.
+    editor.begin("session/load", place.clone());
+    let tree = said(&mut editor, "s1", "/tree");
+    assert_eq!(tree, "```text\n● 1 one ← here\n```\n");
+    // The editor can cancel a prompt that waits. The agent then never gets it.
+    let load = editor.begin("session/load", place.clone());
+    let prompt = json!([{ "type": "text", "text": "two" }]);
+    let held = editor.begin(
+        "session/prompt",
+        json!({ "sessionId": "s1", "prompt": prompt }),
+    );
+    let about = json!({ "sessionId": "s1" });
+    editor.send(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": about }));
+    let cancelled = editor.next_message();
+    assert_eq!(cancelled["id"], held, "{cancelled}");
+    assert_eq!(cancelled["result"]["stopReason"], "cancelled");
+    while editor.next_message()["id"] != load {}
+    assert_eq!(said(&mut editor, "s1", "three"), "You said: three");
+    assert_eq!(editor.end(), 0);
+    // The relay opens the session of an agent that loads none.
+    let mut editor = with(&folders, &json!({}), &[("MADE", "1")]);
+    editor.begin("session/load", place);
+    let told = said(&mut editor, "s1", "/label here");
+    assert!(told.ends_with("This place is labelled “here”."), "{told}");
+    assert_eq!(editor.end(), 0);
+    let texts: Vec<_> = folders
+        .recorded()
+        .into_iter()
+        .map(|(_, text, _)| text)
+        .collect();
+    assert!(!texts.contains(&"two".to_owned()), "{texts:?}");
+}

@@ -140,6 +140,9 @@ impl Editor {
             if message["method"] == "session/request_permission" {
                 let outcome = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
                 self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": outcome}));
+            } else if message["method"] == "terminal/create" {
+                let made = json!({"terminalId": "t1"});
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": made}));
             } else if message["id"] == json!(id) {
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].clone();

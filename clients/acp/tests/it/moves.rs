@@ -465,3 +465,26 @@ fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     );
     assert_eq!(editor.end(), 0);
 }
+
+/// The notice says that terminals stay. The editor gets no request to end one.
+#[test]
+fn a_move_leaves_the_terminals_of_the_editor_as_they_are() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[]);
+    editor.prompt("s1", "terminal");
+    let said = answer(&mut editor, "s1", "/back");
+    assert!(
+        said.ends_with("Files and terminals stay as they are.\n"),
+        "{said}"
+    );
+    editor.prompt("s1", "other");
+    let methods = editor
+        .received
+        .iter()
+        .filter_map(|message| message["method"].as_str());
+    let about: Vec<_> = methods
+        .filter(|method| method.starts_with("terminal/"))
+        .collect();
+    assert_eq!(about, ["terminal/create"]);
+    assert_eq!(editor.end(), 0);
+}

@@ -106,7 +106,7 @@ fn undo_takes_the_last_prompt_back() {
     );
     // If no files are saved, the relay asks nothing.
     for (line, expected) in [
-        ("/undo", "Files stay as they are.\n"),
+        ("/undo", "Files and terminals stay as they are.\n"),
         (
             "/undo files",
             "There is nothing to bring back in the files.\n",
@@ -196,7 +196,10 @@ fn the_conversation_goes_back_alone() {
     let (id, question) = asked(&mut editor, "s1", "/undo", "session/request_permission");
     choose(&mut editor, &question, option("conversation"));
     let (said, _) = end_of(&mut editor, id);
-    assert!(said[1].ends_with("Files stay as they are.\n"), "{said:?}");
+    assert!(
+        said[1].ends_with("Files and terminals stay as they are.\n"),
+        "{said:?}"
+    );
     assert_eq!(file(&folders), "two\n");
     // Said beforehand, nothing is asked.
     let text = answer(&mut editor, "s1", "/go 2");
