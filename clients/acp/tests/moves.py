@@ -10,6 +10,7 @@ import json
 import os
 import random
 import tempfile
+import time
 from pathlib import Path
 
 from agents import AGENTS, FORKING, Peer, bring, said
@@ -236,11 +237,14 @@ def others(talk):
 
 
 def by_chance(talk, chance, count):
+    """Makes moves. Says from time to time how many contexts were right, as a run takes long."""
+    started = time.monotonic()
+
     def ask(path):
         return talk.ask(path, f"Prompt {'RUN ' if chance.random() < 0.2 else ''}{len(talk.paths)}.")
 
     path = ask(ask(ask([])))
-    for _ in range(count):
+    for made in range(1, count + 1):
         # The agent tells the text with the history that follows it.
         if talk.name not in BY_TEXT and chance.random() < 0.05:
             assert talk.start_again() == path, talk.name
@@ -255,6 +259,9 @@ def by_chance(talk, chance, count):
             to = next(number for number, other in talk.paths.items() if other == path[:-back])
             line = kind if kind == "/undo" else f"/back {back}"
         path = ask(talk.move(line, to))
+        if made % 20 == 0 or made == count:
+            took = time.monotonic() - started
+            print(f"{talk.name}: {made} moves, {took:.0f} s, no wrong context", flush=True)
     talk.close()
 
 
