@@ -63,9 +63,17 @@ fn a_record_and_an_import_of_one_conversation_name_each_other() {
             "type": "custom", "id": "about", "parentId": null, "customType": "acp.session",
             "data": {"agent": "claude-code-acp", "sessionId": agents},
         });
+        let mut entries = vec![about];
+        // A conversation that moves often continues in many sessions of the agent.
+        for number in 0..70 {
+            entries.push(json!({
+                "type": "custom", "id": format!("later{number}"), "parentId": "about", "customType": "acp.session",
+                "data": {"agent": "claude-code-acp", "sessionId": format!("{id}{number}")},
+            }));
+        }
         d.ok(
             "append_entries",
-            json!({"sessionId": id, "entries": [about]}),
+            json!({"sessionId": id, "entries": entries}),
         );
     }
     let result = d.ok("import_sessions", params(&home));
