@@ -14,7 +14,7 @@ use treelined_core::tree::Tree;
 /// The most ids of other tools in a row.
 const MOST_NATIVE_IDS: usize = 64;
 /// The most continuations of a session in its row (session-file.md §4.6), and the most recordings of agents' sessions
-/// (§5.8). The last ones are kept. Each has at most three texts of `MOST_RECORDED_BYTES`.
+/// (session-file.md §5.8). The last ones are kept. Each has at most three texts of `MOST_RECORDED_BYTES`.
 const MOST_KEPT: usize = 4096;
 /// The custom type of the entry with which a recording begins.
 const RECORD_TYPE: &str = "acp.session";
