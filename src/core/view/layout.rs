@@ -59,7 +59,7 @@ pub struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     pub node: Node,
-    parent: u32,
+    pub(super) parent: u32,
     /// The nearest assistant message at or above the entry.
     caller: u32,
     /// Whether the item is a user message. Only computed if the scope folds branches, since these are named by their
@@ -139,68 +139,49 @@ impl Outline {
     }
 
     pub fn new(tree: &Tree, scope: Scope) -> Self {
-        let leaf = tree.leaf();
         let mut order = SiblingOrder::new(tree, scope);
-
-        let mut items = Vec::with_capacity(match scope.root {
-            Some(_) => 0,
-            None => tree.entry_count(),
-        });
         let mut callers = Vec::new();
         let above = scope
             .root
             .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
-        let callers_above = callers.len();
-        let mut leaf_item = None;
-        let has_names = tree.has_branch_names();
-        let mut branch_names = HashMap::new();
-        let mut siblings = match scope.root {
-            Some(root) => vec![root],
-            None => tree.children(None),
-        };
-        order.arrange(&mut siblings);
-        let roots = siblings.iter().rev().map(|root| (*root, NONE, above));
-        // The entries to visit, each with the item above it and the nearest caller above it.
-        let mut open: Vec<(Node, u32, u32)> = roots.collect();
-        while let Some((mut node, mut parent, mut caller)) = open.pop() {
-            loop {
-                let item = number32(items.len());
-                let is_leaf = Some(node) == leaf;
-                if is_leaf {
-                    leaf_item = Some(item as usize);
-                }
-                if has_names && let Some(name) = tree.branch_name(node) {
-                    branch_names.insert(item as usize, name.into());
-                }
-                caller = push_caller(&mut callers, tree, node, caller);
-                items.push(Item {
-                    node,
-                    parent,
-                    caller,
-                    is_prompt: scope.active_last && is_prompt(tree, node),
-                    kept: keeps(scope.filter, tree, node, is_leaf),
-                    on_active_path: order.is_active(node),
-                    is_archived: order.archived.hides(node),
-                });
-                parent = item;
-                match tree.only_child(node) {
-                    Some(child) if !order.archived.begins_with(child) => node = child,
-                    _ => break,
-                }
-            }
-            tree.children_into(Some(node), &mut siblings);
-            order.arrange(&mut siblings);
-            let children = siblings.iter().rev();
-            open.extend(children.map(|child| (*child, parent, caller)));
-        }
-        Self {
-            items,
+        let mut outline = Self {
+            items: order.items(),
+            callers_above: callers.len(),
             callers,
-            callers_above,
-            leaf: leaf_item,
+            leaf: None,
             archived_branches: order.archived_branches,
-            branch_names,
+            branch_names: HashMap::new(),
             node_count: tree.node_count(),
+        };
+        outline.describe(&order, above);
+        if tree.has_branch_names() {
+            let items = outline.items.iter().enumerate();
+            let name = |(at, item): (usize, &Item)| Some((at, tree.branch_name(item.node)?.into()));
+            outline.branch_names = items.filter_map(name).collect();
+        }
+        outline
+    }
+
+    /// Fills in the facts of the items, and finds the leaf. `above` is the nearest caller above the scope.
+    fn describe(&mut self, order: &SiblingOrder<'_>, above: u32) {
+        let (tree, scope) = (order.tree, order.scope);
+        let leaf = tree.leaf();
+        for at in 0..self.items.len() {
+            let Some((before, [item, ..])) = self.items.split_at_mut_checked(at) else {
+                break;
+            };
+            let parent = before.get(item.parent as usize);
+            let caller = parent.map_or(above, |parent| parent.caller);
+            let (node, subject) = (item.node, subject(tree, item.node));
+            let is_leaf = Some(node) == leaf;
+            if is_leaf {
+                self.leaf = Some(at);
+            }
+            item.caller = push_caller(&mut self.callers, tree, node, subject, caller);
+            item.is_prompt = scope.active_last && is_prompt(subject);
+            item.kept = keeps(scope.filter, tree, node, subject, is_leaf);
+            item.on_active_path = order.is_active(node);
+            item.is_archived = order.archived.hides(node);
         }
     }
 
@@ -208,7 +189,13 @@ impl Outline {
     pub fn with_filter(&self, tree: &Tree, filter: Filter) -> Self {
         let items = self.items.iter().enumerate();
         let items = items.map(|(at, item)| Item {
-            kept: keeps(filter, tree, item.node, Some(at) == self.leaf),
+            kept: keeps(
+                filter,
+                tree,
+                item.node,
+                subject(tree, item.node),
+                Some(at) == self.leaf,
+            ),
             ..*item
         });
         Self {
@@ -245,17 +232,19 @@ impl Outline {
             return false;
         }
         if let Some(former) = self.items.last_mut() {
-            former.kept = keeps(scope.filter, tree, last.node, last.node == above);
+            let subject = subject(tree, last.node);
+            former.kept = keeps(scope.filter, tree, last.node, subject, last.node == above);
         }
         let mut caller = last.caller;
         for node in chain() {
-            caller = push_caller(&mut self.callers, tree, node, caller);
+            let subject = subject(tree, node);
+            caller = push_caller(&mut self.callers, tree, node, subject, caller);
             self.items.push(Item {
                 node,
                 parent: number32(self.items.len() - 1),
                 caller,
-                is_prompt: scope.active_last && is_prompt(tree, node),
-                kept: keeps(scope.filter, tree, node, node == above),
+                is_prompt: scope.active_last && is_prompt(subject),
+                kept: keeps(scope.filter, tree, node, subject, node == above),
                 on_active_path: true,
                 is_archived: false,
             });
@@ -362,6 +351,40 @@ impl<'t> SiblingOrder<'t> {
         }
     }
 
+    /// The entries in scope, in pre-order. Their facts are still missing.
+    fn items(&mut self) -> Vec<Item> {
+        let tree = self.tree;
+        let (mut items, mut siblings) = match self.scope.root {
+            Some(root) => (Vec::new(), vec![root]),
+            None => (Vec::with_capacity(tree.entry_count()), tree.children(None)),
+        };
+        self.arrange(&mut siblings);
+        // The entries to visit, each with the item above it.
+        let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
+        while let Some((mut node, mut parent)) = open.pop() {
+            loop {
+                items.push(Item {
+                    node,
+                    parent,
+                    caller: NONE,
+                    is_prompt: false,
+                    kept: false,
+                    on_active_path: false,
+                    is_archived: false,
+                });
+                parent = number32(items.len() - 1);
+                match tree.only_child(node) {
+                    Some(child) if !self.archived.begins_with(child) => node = child,
+                    _ => break,
+                }
+            }
+            tree.children_into(Some(node), &mut siblings);
+            self.arrange(&mut siblings);
+            open.extend(siblings.iter().rev().map(|child| (*child, parent)));
+        }
+        items
+    }
+
     fn is_active(&self, node: Node) -> bool {
         self.active.get(node.number()).copied().unwrap_or(false)
     }
@@ -391,9 +414,25 @@ impl<'t> SiblingOrder<'t> {
     }
 }
 
+/// The subject for a row of this entry.
+fn subject(tree: &Tree, node: Node) -> Subject {
+    Subject {
+        kind: tree.kind(node),
+        role: tree.role(node),
+        flags: tree.flags(node),
+        calls: false,
+    }
+}
+
 /// Adds `node` if it is an assistant message; returns the nearest caller at or above the node.
-fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -> u32 {
-    if tree.role(node) != Role::Assistant {
+fn push_caller(
+    callers: &mut Vec<Caller>,
+    tree: &Tree,
+    node: Node,
+    subject: Subject,
+    above: u32,
+) -> u32 {
+    if subject.role != Role::Assistant {
         return above;
     }
     let FilePlace { offset, len } = tree.place(node);
@@ -402,7 +441,7 @@ fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -
         above,
         offset,
         len,
-        flags: tree.flags(node),
+        flags: subject.flags,
     });
     number32(callers.len() - 1)
 }
@@ -415,17 +454,19 @@ fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32
     nearest.reverse();
     let mut above = NONE;
     for node in nearest {
-        above = push_caller(callers, tree, node, above);
+        above = push_caller(callers, tree, node, subject(tree, node), above);
     }
     above
 }
 
-fn is_prompt(tree: &Tree, node: Node) -> bool {
-    tree.kind(node) == Kind::Message && tree.role(node) == Role::User
+fn is_prompt(subject: Subject) -> bool {
+    subject.is_message() && subject.role == Role::User
 }
 
-fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
-    let (kind, flags) = (tree.kind(node), tree.flags(node));
+fn keeps(filter: Filter, tree: &Tree, node: Node, subject: Subject, is_leaf: bool) -> bool {
+    let Subject {
+        kind, role, flags, ..
+    } = subject;
     if filter == Filter::All {
         return true;
     }
@@ -436,10 +477,10 @@ fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
         Filter::All => true,
         Filter::LabeledOnly => tree.label(node).is_some(),
         Filter::UserOnly => match kind {
-            Kind::Message => tree.role(node) == Role::User,
+            Kind::Message => role == Role::User,
             kind => kind == Kind::CustomMessage,
         },
-        Filter::NoTools if kind == Kind::Message && tree.role(node) == Role::ToolResult => false,
+        Filter::NoTools if kind == Kind::Message && role == Role::ToolResult => false,
         Filter::Default | Filter::NoTools => match kind {
             Kind::Label
             | Kind::Custom

@@ -196,52 +196,43 @@ pub(super) fn fold(
 ) -> (Vec<u32>, LeftRows) {
     let asked = Asked::new(outline, rows, nearest, left);
     let mut shown = Shown {
-        rows: Vec::new(),
+        count: 0,
         moved: vec![NONE; rows.len()],
         groups: vec![NONE; rows.len() + 1],
         last_left: vec![NONE; rows.len() + 1],
         made: LeftRows::default(),
+        rows,
     };
     let mut at = 0;
-    while let Some(row) = rows.get(at) {
+    while let Some(&row) = shown.rows.get(at) {
+        let parent = shown.moved(row.parent);
         if max_depth.is_some_and(|max| u64::from(row.depth) > max) {
-            let above = shown
-                .moved
-                .get(row.parent as usize)
-                .copied()
-                .unwrap_or(NONE);
-            let end = asked.end(rows, at);
-            shown.move_to(at..end, above);
+            let end = asked.end(shown.rows, at);
+            shown.move_to(at..end, parent);
             at = end;
-        } else if goes_on(rows, row) {
-            shown.push(at, *row, false);
+        } else if shown.goes_on(&row, parent) {
+            shown.push(at, false);
             at += 1;
         } else if asked.is_open(at) {
-            let new = shown.push(at, *row, true);
-            let range = asked.expanded(at..asked.end(rows, at));
+            let range = asked.expanded(at..asked.end(shown.rows, at));
+            let new = shown.push(at, true);
             shown.made.expanded.push(OpenedRow { row: new, ..range });
             shown.note_listed(&asked, row.parent, new);
             at += 1;
         } else {
-            let end = asked.end(rows, at);
-            shown.fold(outline, rows, at..end, &asked);
+            let end = asked.end(shown.rows, at);
+            shown.fold(outline, at..end, &asked);
             at = end;
         }
     }
     shown.made.expand = asked.expand.iter().map(|(_, item)| *item).collect();
     shown.made.each = asked.each.iter().map(|(_, item)| *item).collect();
-    *rows = shown.rows;
+    shown.rows.truncate(shown.count);
+    shown.rows.shrink_to_fit();
     if !asked.open.is_empty() {
-        draw(rows);
+        draw(shown.rows);
     }
     (shown.moved, shown.made)
-}
-
-/// Whether a row continues the branch of its parent. Below the leaf no row does.
-fn goes_on(rows: &[Row], row: &Row) -> bool {
-    let parent = rows.get(row.parent as usize);
-    let is_below_leaf = parent.is_some_and(|parent| parent.on_active_path) && !row.on_active_path;
-    !row.has_later_sibling && !is_below_leaf
 }
 
 /// The entries that the request names, with their rows before folding.
@@ -345,8 +336,10 @@ fn sizes(rows: &[Row]) -> Vec<u32> {
 }
 
 /// The rows that remain after folding.
-struct Shown {
-    rows: Vec<Row>,
+struct Shown<'r> {
+    /// First the `count` rows that remain so far; the rows that the walk has not reached are at their former places.
+    rows: &'r mut Vec<Row>,
+    count: usize,
     /// The new row of each former row.
     moved: Vec<u32>,
     /// The index of the folded row of each fork, by the former row of the fork. The last element is for the roots.
@@ -356,17 +349,33 @@ struct Shown {
     made: LeftRows,
 }
 
-impl Shown {
+impl Shown<'_> {
+    /// The new row of a former row.
+    fn moved(&self, former: u32) -> u32 {
+        self.moved.get(former as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Whether a row continues the branch of its new parent. Below the leaf no row does.
+    fn goes_on(&self, row: &Row, parent: u32) -> bool {
+        let parent = self.rows.get(parent as usize);
+        let is_below_leaf =
+            parent.is_some_and(|parent| parent.on_active_path) && !row.on_active_path;
+        !row.has_later_sibling && !is_below_leaf
+    }
+
     fn move_to(&mut self, former: Range<usize>, new: u32) {
         if let Some(moved) = self.moved.get_mut(former) {
             moved.fill(new);
         }
     }
 
-    /// Adds a row with its guides. The guides are final unless a branch is open: a later sibling changes the guides of
+    /// Keeps the row at `at`, and gives it its guides. The guides are final unless a branch is open: a later sibling changes the guides of
     /// the rows of an open branch. `is_left` says whether the row begins a branch that the leaf has left.
-    fn push(&mut self, at: usize, row: Row, is_left: bool) -> u32 {
-        let new = number32(self.rows.len());
+    fn push(&mut self, at: usize, is_left: bool) -> u32 {
+        let new = number32(self.count);
+        let Some(mut row) = self.rows.get(at).copied() else {
+            return new;
+        };
         if is_left {
             let elder = slot(&mut self.last_left, row.parent);
             let elder = elder.map(|last| std::mem::replace(last, new));
@@ -375,26 +384,25 @@ impl Shown {
                 elder.guides |= 1;
             }
         }
-        let parent = self.moved.get(row.parent as usize).copied().unwrap_or(NONE);
-        let above = self.rows.get(parent as usize);
+        row.parent = self.moved(row.parent);
+        let above = self.rows.get(row.parent as usize);
         let (indent, guides) = above.map_or((0, 0), |above| (above.indent, above.guides));
-        self.rows.push(Row {
-            parent,
-            indent: indent + u32::from(is_left),
-            guides: guides << u32::from(is_left),
-            heads_branch: is_left,
-            has_later_sibling: false,
-            ..row
-        });
-        if let Some(moved) = self.moved.get_mut(at) {
+        row.indent = indent + u32::from(is_left);
+        row.guides = guides << u32::from(is_left);
+        row.heads_branch = is_left;
+        row.has_later_sibling = false;
+        if let (Some(place), Some(moved)) = (self.rows.get_mut(self.count), self.moved.get_mut(at))
+        {
+            *place = row;
             *moved = new;
+            self.count += 1;
         }
         new
     }
 
     /// Adds a branch to the folded row of its fork; makes that row if there is none.
-    fn fold(&mut self, outline: &Outline, rows: &[Row], branch: Range<usize>, asked: &Asked) {
-        let Some(row) = rows.get(branch.start) else {
+    fn fold(&mut self, outline: &Outline, branch: Range<usize>, asked: &Asked) {
+        let Some(&row) = self.rows.get(branch.start) else {
             return;
         };
         let is_listed = asked.listed(row.parent).is_some();
@@ -403,7 +411,7 @@ impl Shown {
         let index = match group.filter(|group| *group < self.made.folded.len()) {
             Some(index) => index,
             None => {
-                let new = self.push(branch.start, *row, true);
+                let new = self.push(branch.start, true);
                 self.note_listed(asked, row.parent, new);
                 let index = self.made.folded.len();
                 self.made.folded.push(FoldedRow {
@@ -431,7 +439,9 @@ impl Shown {
         let is_next = (folded.names + folded.named) as usize == names_end;
         if is_next && (folded.named as usize) < NAMES {
             folded.named += 1;
-            self.made.names.push(name(outline, rows, branch.clone()));
+            self.made
+                .names
+                .push(name(outline, self.rows, branch.clone()));
         }
         self.move_to(branch, new);
     }

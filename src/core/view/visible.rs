@@ -235,14 +235,8 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
     let items = outline.items();
     let mut rows: Vec<Row> = Vec::with_capacity(items.len());
     let mut nearest: Vec<u32> = Vec::with_capacity(items.len());
-    // The last child so far of each row.
-    let mut last_child: Vec<u32> = Vec::with_capacity(items.len());
-    let mut last_root = NONE;
     for (at, item) in items.iter().enumerate() {
-        let above = item
-            .parent()
-            .and_then(|parent| nearest.get(parent).copied());
-        let above = above.unwrap_or(NONE);
+        let above = nearest.get(item.parent as usize).copied().unwrap_or(NONE);
         let matches = matched.is_none_or(|matched| matched.get(at).copied().unwrap_or(false));
         if !(item.kept && matches) {
             nearest.push(above);
@@ -254,10 +248,9 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             parent.child_count += 1;
             depth = parent.depth + 1;
         }
-        let last = last_child.get_mut(above as usize).unwrap_or(&mut last_root);
-        let elder = std::mem::replace(last, number);
-        if let Some(elder) = rows.get_mut(elder as usize) {
-            elder.has_later_sibling = true;
+        let is_first_child = number == above.wrapping_add(1);
+        if !is_first_child {
+            mark_elder(&mut rows, above);
         }
         rows.push(Row {
             item: number32(at),
@@ -272,22 +265,35 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
             is_leaf: false,
             is_archived: item.is_archived,
         });
-        last_child.push(NONE);
         nearest.push(number);
     }
     (rows, nearest)
+}
+
+/// Marks the last child so far of `parent`, which is the last row or a row above it. No later call visits the rows on
+/// the way there again, so all calls together take linear time.
+fn mark_elder(rows: &mut [Row], parent: u32) {
+    let mut at = rows.len().wrapping_sub(1);
+    while let Some(row) = rows.get_mut(at) {
+        if row.parent == parent {
+            row.has_later_sibling = true;
+            return;
+        }
+        at = row.parent as usize;
+    }
 }
 
 /// Computes indent and guides. Parents come before their children.
 fn draw(rows: &mut [Row]) {
     let several_roots = rows.first().is_some_and(|root| root.has_later_sibling);
     for at in 0..rows.len() {
-        let Some(&row) = rows.get(at) else { break };
-        let (indent, guides, grows) = match rows.get(row.parent as usize) {
+        let Some((before, [row, ..])) = rows.split_at_mut_checked(at) else {
+            break;
+        };
+        let (indent, guides, grows) = match before.get(row.parent as usize) {
             Some(parent) => (parent.indent, parent.guides, parent.is_branch_point()),
             None => (0, 0, several_roots),
         };
-        let Some(row) = rows.get_mut(at) else { break };
         row.heads_branch = grows;
         row.indent = indent + u32::from(grows);
         row.guides = if grows {
