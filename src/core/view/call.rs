@@ -11,6 +11,13 @@ pub(super) const SUMMARY_CHARS: usize = 120;
 /// The longest line of a result, in characters.
 pub(super) const RESULT_CHARS: usize = 80;
 
+/// A call with its summary for a row ([`ToolCall::told`]).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ToldCall<'a> {
+    pub(super) call: &'a ToolCall<'a>,
+    pub(super) told: &'a str,
+}
+
 impl<'a> ToolCall<'a> {
     /// `arguments` is raw JSON, and may be damaged.
     pub fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
@@ -116,17 +123,29 @@ impl RowFacts<'_> {
         render: Option<Render>,
         cwd: &str,
     ) -> String {
+        let told = call.map(|call| call.told(cwd)).unwrap_or_default();
+        let call = call.map(|call| ToldCall { call, told: &told });
+        self.preview_of_told(call, is_error, render, cwd)
+    }
+
+    pub(super) fn preview_of_told(
+        &self,
+        told: Option<ToldCall<'_>>,
+        is_error: bool,
+        render: Option<Render>,
+        cwd: &str,
+    ) -> String {
+        let call = told.map(|told| told.call);
         let saying = call.map_or(Saying::Line, |call| tools::saying(&call.name));
         let tail = self.outcome(call, saying, is_error, render, cwd);
         let room = PreviewLine::LIMIT.saturating_sub(tail.chars().count() + 1);
         let mut asked = PreviewLine::of(room);
-        if let Some(call) = call {
-            let told = call.told(cwd);
+        if let Some(ToldCall { call, told }) = told {
             if saying != Saying::Command || told.is_empty() {
                 asked.push_str(&call.name);
             }
             asked.gap();
-            asked.push_str(&told);
+            asked.push_str(told);
         }
         let mut line = PreviewLine::default();
         line.push_str(&asked.into_text());

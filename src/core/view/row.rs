@@ -1,6 +1,6 @@
 //! Flat rows of the answer (protocol.md §6), written directly as JSON.
 
-use super::call::relative;
+use super::call::{ToldCall, relative};
 use super::facts::{RowFacts, ToolCall};
 use super::left::FoldedRow;
 use super::prefix::{self, Guides, Render};
@@ -93,6 +93,14 @@ impl<'a> RowParts<'a> {
         }
     }
 
+    /// The call that the tool result itself names, if no other call is given.
+    fn own_call(&self) -> Option<ToolCall<'a>> {
+        match self.call {
+            Some(_) => None,
+            None => self.facts.own_call(),
+        }
+    }
+
     /// The preview of an entry other than a tool result.
     fn preview(&self, entry: &Entry<'_>) -> Cow<'a, str> {
         match &self.look.preview {
@@ -151,12 +159,15 @@ impl Visible {
 impl ServedRow<'_> {
     /// Appends the row as one JSON object, with its members in the order of protocol.md §6.
     pub fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, guides: Option<Guides>) {
-        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        let own = parts.own_call();
+        let call = parts.call.or(own.as_ref());
+        let told = call.map(|call| call.told(parts.cwd)).unwrap_or_default();
+        let call = call.map(|call| ToldCall { call, told: &told });
         self.push_ids(out);
         let render = guides.map(|guides| guides.render);
-        self.push_said(out, parts, call.as_ref(), render);
+        self.push_said(out, parts, call, render);
         self.push_place(out);
-        self.push_tool(out, parts, call.as_ref());
+        self.push_tool(out, parts, call);
         self.push_guides(out, guides);
         self.push_flags(out);
         out.push(b'}');
@@ -258,7 +269,10 @@ impl ServedRow<'_> {
         parent: Option<usize>,
         body: usize,
     ) {
-        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        let own = parts.own_call();
+        let call = parts.call.or(own.as_ref());
+        let told = call.map(|call| call.told(parts.cwd)).unwrap_or_default();
+        let call = call.map(|call| ToldCall { call, told: &told });
         out.extend_from_slice(b"{\"id\":");
         push_string(out, self.entry.id);
         out.extend_from_slice(b",\"parent\":");
@@ -268,14 +282,14 @@ impl ServedRow<'_> {
         }
         out.extend_from_slice(b",\"body\":");
         push_number(out, body as u64);
-        self.push_said(out, parts, call.as_ref(), Some(Render::Unicode));
+        self.push_said(out, parts, call, Some(Render::Unicode));
         if self.row.on_active_path {
             out.extend_from_slice(b",\"onActivePath\":true");
         }
         if self.row.is_leaf {
             out.extend_from_slice(b",\"isLeaf\":true");
         }
-        self.push_tool(out, parts, call.as_ref());
+        self.push_tool(out, parts, call);
         self.push_flags(out);
         out.push(b'}');
     }
@@ -285,7 +299,7 @@ impl ServedRow<'_> {
         &self,
         out: &mut Vec<u8>,
         parts: RowParts<'_>,
-        call: Option<&ToolCall<'_>>,
+        call: Option<ToldCall<'_>>,
         render: Option<Render>,
     ) {
         let (entry, RowParts { facts, look, .. }) = (&self.entry, parts);
@@ -295,7 +309,7 @@ impl ServedRow<'_> {
             let is_error = entry.flags.has(Flags::ERROR);
             push_string(
                 out,
-                &facts.preview_of_result(call, is_error, render, parts.cwd),
+                &facts.preview_of_told(call, is_error, render, parts.cwd),
             );
         } else {
             push_string(out, &parts.preview(entry));
@@ -307,9 +321,14 @@ impl ServedRow<'_> {
     fn push_kind(&self, out: &mut Vec<u8>, facts: &RowFacts<'_>) {
         let entry = &self.entry;
         out.extend_from_slice(b",\"type\":");
-        let kind = entry.kind.name().or(facts.kind.as_deref());
-        push_string(out, kind.unwrap_or_default());
-        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
+        match entry.kind.name() {
+            Some(name) => push_name(out, name),
+            None => push_string(out, facts.kind.as_deref().unwrap_or_default()),
+        }
+        if let Some(name) = entry.role.name() {
+            out.extend_from_slice(b",\"role\":");
+            push_name(out, name);
+        } else if let Some(role) = &facts.role {
             out.extend_from_slice(b",\"role\":");
             push_string(out, role);
         }
@@ -327,7 +346,7 @@ impl ServedRow<'_> {
     }
 
     /// Appends the members from `tokens` to `isError`.
-    fn push_tool(&self, out: &mut Vec<u8>, parts: RowParts<'_>, call: Option<&ToolCall<'_>>) {
+    fn push_tool(&self, out: &mut Vec<u8>, parts: RowParts<'_>, call: Option<ToldCall<'_>>) {
         let RowParts { facts, found, .. } = parts;
         if let Some(tokens) = facts.tokens {
             out.extend_from_slice(b",\"tokens\":");
@@ -338,7 +357,7 @@ impl ServedRow<'_> {
             push_string(out, tool_name);
         }
         if let Some(call) = call {
-            push_call(out, call, parts.cwd);
+            push_call(out, call);
         }
         if let Some(found) = found {
             push_match(out, found);
@@ -369,13 +388,12 @@ fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<RowStyle>) {
 }
 
 /// Appends `,"toolCall":{"name":…,"summary":…}`; an empty summary is left out.
-fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>, cwd: &str) {
+fn push_call(out: &mut Vec<u8>, ToldCall { call, told }: ToldCall<'_>) {
     out.extend_from_slice(b",\"toolCall\":{\"name\":");
     push_string(out, &call.name);
-    let summary = call.told(cwd);
-    if !summary.is_empty() {
+    if !told.is_empty() {
         out.extend_from_slice(b",\"summary\":");
-        push_string(out, &summary);
+        push_string(out, told);
     }
     out.push(b'}');
 }
@@ -422,6 +440,13 @@ fn push_array<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
         push_string(out, text);
     }
     out.push(b']');
+}
+
+/// Appends a name of this program. It has no character that needs an escape.
+fn push_name(out: &mut Vec<u8>, name: &str) {
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
 }
 
 fn push_bool(out: &mut Vec<u8>, value: bool) {

@@ -1,7 +1,6 @@
 //! Reads the facts that rows show about the bodies of entries: from cached previews if there are any, else from the
 //! bodies.
 
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::entry::Role;
 use treelined_core::error::{Error, Result};
@@ -34,20 +33,26 @@ struct Callers<'b> {
     held: Vec<(Node, Calls)>,
 }
 
-/// Tool calls by their ids.
-type Calls = HashMap<String, ToolCall<'static>>;
+/// Tool calls in the order of their ids.
+type Calls = Vec<ToolCall<'static>>;
 
 /// The number of assistant messages that are kept. It is enough for a view that alternates between branches.
 const HELD_CALLERS: usize = 8;
 
 impl Callers<'_> {
-    fn hold(&mut self, node: Node, calls: Vec<ToolCall<'static>>) {
+    fn hold(&mut self, node: Node, mut calls: Calls) {
         if self.held.len() >= HELD_CALLERS {
             self.held.remove(0);
         }
-        let calls = calls.into_iter();
-        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
+        calls.sort_by(|a, b| a.id.cmp(&b.id));
         self.held.push((node, calls));
+    }
+
+    /// The call with this id in the message that was used last; the last one if several have the id.
+    fn find(&self, id: &str) -> Option<&ToolCall<'static>> {
+        let (_, calls) = self.held.last()?;
+        let end = calls.partition_point(|call| *call.id <= *id);
+        calls.get(end.checked_sub(1)?).filter(|call| call.id == id)
     }
 }
 
@@ -83,13 +88,8 @@ impl<'b> RowReader<'b> {
         };
         for caller in callers {
             self.turn_to(caller)?;
-            let found = self.callers.held.last().map(|(_, calls)| calls);
-            if found.is_some_and(|calls| calls.contains_key(id)) {
-                let call = self
-                    .callers
-                    .held
-                    .last()
-                    .and_then(|(_, calls)| calls.get(id));
+            if self.callers.find(id).is_some() {
+                let call = self.callers.find(id);
                 return Ok((facts, call));
             }
         }

@@ -562,6 +562,17 @@ impl Rows<'_> {
             served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
             return born::push(branch, self.born, out, entry.id, None);
         }
+        if self.query.is_none() {
+            let callers = self.outline.callers(served.row.item());
+            let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
+            let parts = RowParts {
+                call,
+                ..RowParts::plain(&facts, look, self.cwd)
+            };
+            served.push_json(out, parts, self.guides);
+            let result_of = facts.tool_call_id.as_deref();
+            return born::push(branch, self.born, out, entry.id, result_of);
+        }
         let (facts, call) = match entry.role {
             Role::ToolResult => {
                 let callers = self.outline.callers(served.row.item());
