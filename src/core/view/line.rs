@@ -153,7 +153,7 @@ impl PreviewLine {
     fn extend(&mut self, utf8: &[u8]) {
         if self.text.capacity() == 0 {
             // Most lines are filled up to the limit.
-            self.text.reserve(self.limit + utf8.len());
+            self.text = Vec::with_capacity(self.limit + utf8.len());
         }
         self.text.extend_from_slice(utf8);
     }

@@ -6,6 +6,7 @@
 
 use super::line::PreviewLine;
 use crate::json;
+use memchr::memmem;
 
 /// The most bytes after a character on which its display depends.
 pub(super) const LOOK: usize = 200;
@@ -85,9 +86,12 @@ fn is_rule(row: &str) -> bool {
 fn block(row: &str, is_first: bool) -> &str {
     let mut rest = row;
     for _ in 0..MOST_NESTED {
-        let hashes = rest.len() - rest.trim_start_matches('#').len();
         let after = match rest.as_bytes() {
-            [b'#', ..] if hashes <= 6 => rest.get(hashes..).filter(|rest| rest.starts_with(' ')),
+            [b'#', ..] => {
+                let text = rest.trim_start_matches('#');
+                let is_heading = rest.len() - text.len() <= 6 && text.starts_with(' ');
+                is_heading.then_some(text)
+            }
             [b'>', ..] => rest.get(1..),
             [b'-' | b'*' | b'+', b' ', ..] if is_first => rest.get(2..),
             _ => None,
@@ -206,7 +210,8 @@ fn emphasis<'t>(rest: &'t str, before: &str) -> Mark<'t> {
 fn code(rest: &str) -> Mark<'_> {
     let run = rest.len() - rest.trim_start_matches('`').len();
     let marks = rest.get(..run).unwrap_or_default();
-    match near(rest, run).find(marks).filter(|_| run < 4) {
+    let found = memmem::find(near(rest, run).as_bytes(), marks.as_bytes());
+    match found.filter(|_| run < 4) {
         Some(length) => {
             let text = rest.get(run..run + length).unwrap_or_default();
             (text, run + length + run, None)

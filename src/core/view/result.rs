@@ -214,8 +214,8 @@ fn begins_with_one(line: &[u8], starts: &[&[u8]]) -> bool {
 /// The text before the next line break, and the text after it, if there is one.
 fn next_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let escapes = |at: usize| {
-        let found = memchr::memchr(b'\\', text.get(at..)?)?;
-        Some(at + found)
+        let slash = at + json::first_of(text.get(at..)?, br"\");
+        (slash < text.len()).then_some(slash)
     };
     let mut at = 0;
     while let Some(slash) = escapes(at) {
