@@ -75,14 +75,22 @@
 
 (defconst treelined-row--marks
   '((unicode :path "•" :leaf "◉" :folded "⊞ " :opened "⊟ " :active "← active" :failed "✗ " :from "←"
-             :born "↗ " :dot " · ")
+             :born "↗ " :dot " · " :cut "…")
     (ascii :path "*" :leaf "@" :folded "+ " :opened "- " :active "<- active" :failed "! " :from "<-"
-           :born "-> " :dot " - "))
+           :born "-> " :dot " - " :cut "$"))
   "The marks of rows, by `treelined-render'.")
 
 (defun treelined-row-mark (name)
   "Return the mark NAME, a keyword."
   (plist-get (alist-get treelined-render treelined-row--marks) name))
+
+(defun treelined-row-cut-lines ()
+  "Cut the lines of this buffer at the edge of the window.
+The mark is that of all clients."
+  (setq-local truncate-lines t
+              buffer-display-table (make-display-table))
+  (set-display-table-slot buffer-display-table 'truncation
+                          (make-glyph-code (string-to-char (treelined-row-mark :cut)))))
 
 (defconst treelined-row--speakers
   '(("toolResult" . "tool") ("bashExecution" . "shell")

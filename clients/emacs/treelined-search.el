@@ -57,8 +57,8 @@
 \\{treelined-search-mode-map}"
   :group 'treelined
   (buffer-disable-undo)
-  (setq-local truncate-lines t
-              bidi-paragraph-direction 'left-to-right
+  (treelined-row-cut-lines)
+  (setq-local bidi-paragraph-direction 'left-to-right
               header-line-format '(:eval (treelined-search--header))
               next-error-function #'treelined-search--next-error
               revert-buffer-function #'treelined-search--revert)

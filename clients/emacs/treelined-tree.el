@@ -501,8 +501,8 @@ Call AFTER when it is there."
 \\{treelined-tree-mode-map}"
   :group 'treelined
   (buffer-disable-undo)
-  (setq-local truncate-lines t
-              bidi-paragraph-direction 'left-to-right
+  (treelined-row-cut-lines)
+  (setq-local bidi-paragraph-direction 'left-to-right
               header-line-format '(:eval (treelined-tree--header))
               revert-buffer-function #'treelined-tree--revert
               treelined-tree-filter treelined-filter)

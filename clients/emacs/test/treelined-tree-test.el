@@ -47,6 +47,17 @@
                        "@    assistant  Added. The build passes. <- active")
                      (treelined-test-lines))))))
 
+;; On a terminal, Emacs once cut rows with `$', and all other clients with `…'.
+(ert-deftest treelined-tree-rows-are-cut-with-the-mark-of-all-clients ()
+  (let ((mark (lambda ()
+                (glyph-char (display-table-slot buffer-display-table 'truncation)))))
+    (treelined-test-with-tree
+      (should truncate-lines)
+      (should (= ?… (funcall mark))))
+    (let ((treelined-render 'ascii))
+      (treelined-test-with-tree
+        (should (= ?$ (funcall mark)))))))
+
 (ert-deftest treelined-tree-active-path-and-branches-have-different-faces ()
   (treelined-test-with-tree
     (let ((face-of (lambda (text)
