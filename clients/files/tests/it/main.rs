@@ -1,6 +1,7 @@
 //! The program, together with a daemon: a session, its records, and the files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod completions;
 mod navigate;
 mod scene;
 
