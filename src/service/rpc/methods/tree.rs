@@ -562,37 +562,26 @@ impl Rows<'_> {
             served.push_json(out, RowParts::plain(facts, look, self.cwd), self.guides);
             return born::push(branch, self.born, out, entry.id, None);
         }
-        if self.query.is_none() {
-            let callers = self.outline.callers(served.row.item());
+        let callers = self.outline.callers(served.row.item());
+        let Some(query) = self.query else {
             let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
-            let parts = RowParts {
-                call,
-                ..RowParts::plain(&facts, look, self.cwd)
-            };
+            let mut parts = RowParts::plain(&facts, look, self.cwd);
+            parts.call = call;
             served.push_json(out, parts, self.guides);
             let result_of = facts.tool_call_id.as_deref();
             return born::push(branch, self.born, out, entry.id, result_of);
-        }
-        let (facts, call) = match entry.role {
-            Role::ToolResult => {
-                let callers = self.outline.callers(served.row.item());
-                let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
-                (facts, call.cloned())
-            }
-            _ => {
-                let facts = reader.facts(entry.node, entry.place, subject)?;
-                (facts.into_owned(), None)
-            }
         };
-        let found = match self.query {
-            Some(query) => find::excerpt(reader, query, entry, call.as_ref())?,
-            None => None,
+        let (facts, call) = if entry.role == Role::ToolResult {
+            let (facts, call) = reader.result(entry.node, entry.place, subject, callers)?;
+            (facts, call.cloned())
+        } else {
+            let facts = reader.facts(entry.node, entry.place, subject)?;
+            (facts.into_owned(), None)
         };
-        let parts = RowParts {
-            call: call.as_ref(),
-            found: found.as_ref(),
-            ..RowParts::plain(&facts, look, self.cwd)
-        };
+        let found = find::excerpt(reader, query, entry, call.as_ref())?;
+        let mut parts = RowParts::plain(&facts, look, self.cwd);
+        parts.call = call.as_ref();
+        parts.found = found.as_ref();
         served.push_json(out, parts, self.guides);
         let result_of = facts.tool_call_id.as_deref();
         born::push(branch, self.born, out, entry.id, result_of)
