@@ -26,7 +26,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::OpenedLog;
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
-use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::catalogue::{CatalogueRow, Rows};
 
 /// The member `data.continuation` of a leaf record: a path that was handed over to a tool.
 #[derive(Debug, Clone, Deserialize)]
@@ -318,6 +318,8 @@ impl Native<'_> {
 pub(super) struct Homes<'a> {
     pub(super) tool: Tool,
     pub(super) store: &'a Store,
+    /// The rows of all sessions.
+    pub(super) rows: &'a dyn Fn() -> Result<Rows>,
     /// The session files, by the ids of their sessions.
     pub(super) known: &'a HashMap<String, Location>,
     pub(super) ledger: &'a Ledger,
@@ -347,7 +349,7 @@ impl Homes<'_> {
         if new.is_empty() {
             return Ok(found);
         }
-        let rows = self.store.rows()?;
+        let rows = (self.rows)()?;
         let of: Vec<usize> = members().map(|(at, _)| at).collect();
         let mut contents = SourceContents::new(read, &of);
         let records = rows.iter().flat_map(|row| &row.listing.recorded);

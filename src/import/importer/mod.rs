@@ -29,6 +29,7 @@ mod exports;
 mod extend;
 mod git;
 mod gone;
+mod groups;
 mod handed;
 mod home;
 pub mod hook;

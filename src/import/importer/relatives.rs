@@ -133,9 +133,13 @@ impl<'a> Relatives<'a> {
             names,
             new,
         };
-        let mentioning = ledger.mentioning(tool, links.words());
+        // Only a whole file that was not found can be taken, and there is none for the parts of exports. So their
+        // relatives are in this group, and the ledger, which has all groups, is not searched again for each.
+        let is_export = tool.is_export();
+        let mentioning = (!is_export).then(|| ledger.mentioning(tool, links.words()));
         let is_linked = |name: &str| {
-            let row = || ledger.source(tool, mentioning.get(name)?);
+            let may_be = mentioning.as_ref().is_none_or(|names| names.contains(name));
+            let row = || ledger.source(tool, name).filter(|_| may_be);
             links.have_name(name) || row().is_some_and(|row| links.have(row))
         };
         let is_in = |folders: &HashSet<PathBuf>, path: &Path, is_part: bool| {
@@ -149,7 +153,7 @@ impl<'a> Relatives<'a> {
         let (mut related, unread): (Vec<Source>, Vec<Source>) =
             unread.into_iter().partition(is_related);
         self.unread = unread;
-        if !read.is_empty() {
+        if !read.is_empty() && !is_export {
             let is_wanted = |name: &&str| {
                 !self.seen.contains(*name)
                     && (is_linked(name) || is_in(&lacking, Path::new(name), false))

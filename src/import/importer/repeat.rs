@@ -86,11 +86,13 @@ impl LastImport {
 
     fn made(&self, import: &Import<'_>) -> Result<Vec<u8>> {
         let (mut report, state) = import.run_repeatably()?;
-        // The list of sessions may write the cache, but a dry run must not write anything.
-        if !import.request.is_dry_run && !report.sessions.is_empty() {
+        // The list of sessions may write the cache, but a dry run must not write anything. A recorder has no
+        // conversations of exports.
+        if !import.request.is_dry_run && report.may_be_recorded() {
             report.name_conversations(&import.store.list()?);
         }
         let json = report.json()?;
+        drop(report);
         let state = state.filter(|state| json.len() + state.bytes() <= LAST_IMPORT_BYTES);
         *lock(&self.0) = state.map(|state| {
             Arc::new(RepeatableImport {

@@ -1,6 +1,7 @@
 //! The report of an import. It is the result of `import_sessions` (protocol.md §3.17); parts of it are also in the
 //! ledger and in the leaf records of imports.
 
+use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -177,6 +178,14 @@ pub struct ImportTotals {
 }
 
 impl ImportReport {
+    /// Whether a recorder may have a conversation of the report.
+    pub(super) fn may_be_recorded(&self) -> bool {
+        let tools = Tool::ALL.into_iter().filter(|tool| tool.is_export());
+        let exports: Vec<&str> = tools.map(Tool::name).collect();
+        let mut sessions = self.sessions.iter();
+        sessions.any(|session| !exports.contains(&session.tool.as_str()))
+    }
+
     /// Sets `sameConversation` of the sessions. `rows` has the rows of all sessions.
     pub(super) fn name_conversations(&mut self, rows: &[Arc<CatalogueRow>]) {
         let conversations = Conversations::of(rows);

@@ -7,6 +7,7 @@ use super::databases::Closing;
 use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::git::InGit;
 use super::gone::gone;
+use super::groups::groups;
 use super::home::{Found, Homes};
 use super::large::LargeSources;
 use super::ledger::Ledger;
@@ -38,6 +39,7 @@ use treelined_core::timestamp::Millis;
 use treelined_files::lock::lock;
 use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
+use treelined_files::store::catalogue::Rows;
 
 /// The number of additional threads, because threads often wait for the disk.
 pub(super) const WAITING: usize = 6;
@@ -45,9 +47,6 @@ pub(super) const WAITING: usize = 6;
 /// The most sessions that are opened to find out whether a recorder has written into them. For more sessions, their
 /// rows in the list are used.
 const MOST_OPENED: usize = 8;
-
-/// The most bytes of an export's conversations that are read together.
-const MOST_TOGETHER: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
 
 /// The folders with new files whose names are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
@@ -61,6 +60,8 @@ struct Known {
     anew: HashSet<String>,
     large: Mutex<LargeSources>,
     redaction: Redaction,
+    /// The rows of all sessions before the import of an export; `None` until they are needed.
+    rows: Mutex<Option<Rows>>,
 }
 
 impl Import<'_> {
@@ -90,6 +91,7 @@ impl Import<'_> {
                 !self.request.is_dry_run,
                 self.redact,
             )?,
+            rows: Mutex::default(),
         };
         let state = before.and_then(|before| {
             let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
@@ -108,14 +110,17 @@ impl Import<'_> {
         let gone = gone(&search, &found, &ledger, self.session_dir);
         let state = state.filter(|_| gone.is_empty());
         found.sources.extend(gone);
+        let mut incomplete = hashbrown::HashSet::new();
         for tool in tools(&found.sources) {
-            let sources = found.sources.iter().filter(|source| source.tool == tool);
-            for sources in groups(tool, sources.cloned().collect()) {
-                self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+            let its = found.sources.extract_if(.., |source| source.tool == tool);
+            // Each group is freed after it was imported: an export may have tens of thousands of conversations.
+            for sources in groups(tool, its.collect()) {
+                self.tool(tool, &sources, &known, &mut ledger, &mut results)?;
+                incomplete.extend(ledger.incomplete(&sources));
             }
         }
         if !self.request.is_dry_run {
-            ledger.note_databases(found.databases, &found.sources)?;
+            ledger.note_databases(found.databases, &incomplete)?;
             lock(&known.large).write(self.session_dir)?;
         }
         let mut result = results.finish();
@@ -140,7 +145,7 @@ impl Import<'_> {
     fn tool(
         &self,
         tool: Tool,
-        sources: Vec<Source>,
+        sources: &[Source],
         known: &Known,
         ledger: &mut Ledger,
         results: &mut Results,
@@ -153,7 +158,7 @@ impl Import<'_> {
         let (unchanged, changed): (Vec<Source>, Vec<Source>) =
             sources.iter().cloned().partition(is_unchanged);
         let find = |path: &Path| source_at(tool, path, self.session_dir);
-        let mut relatives = Relatives::of(tool, &sources, unchanged, &find);
+        let mut relatives = Relatives::of(tool, sources, unchanged, &find);
         let mut next = changed;
         let mut read: Vec<ReadSource> = Vec::new();
         let mut homes: HashMap<String, String> = HashMap::new();
@@ -202,14 +207,29 @@ impl Import<'_> {
         known: &Known,
         ledger: &Ledger,
     ) -> Result<Found> {
+        let rows = || self.rows(tool, known);
         let homes = Homes {
             tool,
             store: self.store,
+            rows: &rows,
             known: &known.sessions,
             ledger,
             cancel: self.cancel,
         };
         homes.find(read)
+    }
+
+    /// The rows of all sessions. For an export they are those from before the import: the sessions that it writes have
+    /// no conversation of a later group, and a list after each group takes time and memory for all of them.
+    fn rows(&self, tool: Tool, known: &Known) -> Result<Rows> {
+        if !tool.is_export() {
+            return self.store.rows();
+        }
+        let mut rows = lock(&known.rows);
+        match &*rows {
+            Some(rows) => Ok(Arc::clone(rows)),
+            None => Ok(Arc::clone(rows.insert(self.store.rows()?))),
+        }
     }
 
     /// Finds the nodes of this tool that the sessions already have, because these conversations were handed over from
@@ -253,7 +273,7 @@ impl Import<'_> {
             .filter_map(|id| known.sessions.get_key_value(id))
             .collect();
         if there.len() > MOST_OPENED {
-            let rows = self.store.rows()?;
+            let rows = self.rows(batch.tool, known)?;
             let rows = rows.iter().filter(|row| !row.listing.recorded.is_empty());
             let headers = rows.filter_map(|row| row.listing.header.as_ref());
             return Ok(headers.map(|header| header.id.clone()).collect());
@@ -549,40 +569,6 @@ impl Import<'_> {
             }
         }
     }
-}
-
-/// Divides the sources into groups that are read together. The conversations of an export do not refer to each other,
-/// and together they may need more memory than there is, so they are in several groups. Copies of one conversation in
-/// several exports are in the same group.
-fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
-    if !tool.is_export() {
-        return vec![sources];
-    }
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut conversations: Vec<Vec<Source>> = Vec::new();
-    for source in sources {
-        let part = source.part.as_deref().unwrap_or_default();
-        let id = part.rsplit_once('~').map_or(part, |(id, _)| id);
-        let number = *numbers.entry(id.to_owned()).or_insert(conversations.len());
-        match conversations.get_mut(number) {
-            Some(versions) => versions.push(source),
-            None => conversations.push(vec![source]),
-        }
-    }
-    let mut groups: Vec<Vec<Source>> = Vec::new();
-    let mut size = u64::MAX;
-    for versions in conversations {
-        let its: u64 = versions.iter().map(|source| source.status.size).sum();
-        size = size.saturating_add(its);
-        match groups.last_mut().filter(|_| size <= MOST_TOGETHER) {
-            Some(group) => group.extend(versions),
-            None => {
-                size = its;
-                groups.push(versions);
-            }
-        }
-    }
-    groups
 }
 
 /// Whether an error ends the whole import, and not just one session.

@@ -3,9 +3,10 @@
 //! An event only starts the next import, which finds the changes by the status of the files. So events may be
 //! dropped, as long as one more event says that some were dropped.
 
-use super::discover::WatchedPlace;
+use super::discover::{WatchScope, WatchedPlace};
+use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -86,13 +87,21 @@ impl Watch {
         };
         let mut watcher = notify::recommended_watcher(on_event)?;
         let mut failures = Vec::new();
+        // A folder that is watched twice would be watched as the second time says.
+        let mut folders: BTreeMap<&Path, (bool, &Path)> = BTreeMap::new();
         for place in places {
-            let (folder, mode) = match (nearest(&place.path), place.is_recursive) {
-                (folder, true) if folder == place.path => (folder, RecursiveMode::Recursive),
-                (folder, _) => (folder, RecursiveMode::NonRecursive),
+            let folder = nearest(&place.path);
+            let has_tree = place.scope == WatchScope::Tree && folder == place.path;
+            let known = folders.entry(folder).or_insert((has_tree, &place.path));
+            known.0 |= has_tree;
+        }
+        for (folder, (has_tree, place)) in folders {
+            let mode = match has_tree {
+                true => RecursiveMode::Recursive,
+                false => RecursiveMode::NonRecursive,
             };
             if let Err(error) = watcher.watch(folder, mode) {
-                failures.push((place.path.clone(), error));
+                failures.push((place.to_owned(), error));
             }
         }
         Ok(Self {
@@ -162,10 +171,24 @@ fn change_of(
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }
-    let is_below = |path: &PathBuf| places.iter().any(|place| path.starts_with(&place.path));
-    // A location, or a folder above it, has appeared or was removed.
+    let is_below = |path: &PathBuf| {
+        let mut places = places.iter();
+        places.any(|place| place.scope != WatchScope::Folders && path.starts_with(&place.path))
+    };
+    // A location, or a folder above it, has appeared or was removed; or a folder that may have a location has appeared.
     let is_above = |path: &PathBuf| places.iter().any(|place| place.path.starts_with(path));
-    if event.paths.iter().any(is_above) {
+    let is_new = |path: &PathBuf| {
+        let is_in = |place: &WatchedPlace| {
+            place.scope == WatchScope::Folders && path.parent() == Some(&place.path)
+        };
+        places.iter().any(is_in) && path.is_dir()
+    };
+    let has_appeared = matches!(
+        event.kind,
+        EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
+    );
+    let mut paths = event.paths.iter();
+    if paths.any(|path| is_above(path) || has_appeared && is_new(path)) {
         return Some((Wake::Stale, event.paths));
     }
     let is_change = event.paths.iter().any(is_below);
@@ -175,13 +198,19 @@ fn change_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::importer::discover::{Request, watched_places};
+    use crate::tool::Tool;
     use std::fs;
 
     const SHORT: Option<Duration> = Some(Duration::from_millis(300));
     const LONG: Option<Duration> = Some(Duration::from_secs(20));
 
-    fn place(path: PathBuf, is_recursive: bool) -> WatchedPlace {
-        WatchedPlace { path, is_recursive }
+    fn place(path: PathBuf, has_tree: bool) -> WatchedPlace {
+        let scope = match has_tree {
+            true => WatchScope::Tree,
+            false => WatchScope::Files,
+        };
+        WatchedPlace { path, scope }
     }
 
     #[test]
@@ -254,6 +283,43 @@ mod tests {
         let watch = Watch::of(&places).unwrap();
         fs::write(root.join("home/.claude/projects/a/s.jsonl"), "{}\n").unwrap();
         assert_eq!(watch.wait(LONG), Wake::Changed);
+    }
+
+    /// The chats of a workspace that was opened for the first time were once imported only when a chat of another
+    /// workspace changed. The same holds for a folder of archived sessions that Codex makes later.
+    #[test]
+    fn a_folder_that_a_tool_makes_later_is_watched_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let workspaces = root.join("User/workspaceStorage");
+        fs::create_dir_all(workspaces.join("old/chatSessions")).unwrap();
+        let request = Request {
+            from: Some(Tool::VscodeChat),
+            paths: vec![root.join("User")],
+        };
+        let watch = || Watch::of(&watched_places(&request)).unwrap();
+        let first = watch();
+        fs::write(workspaces.join("old/state.vscdb"), "x").unwrap();
+        assert_eq!(first.wait(SHORT), Wake::TimedOut, "it is not a chat");
+        fs::create_dir(workspaces.join("new")).unwrap();
+        assert_eq!(first.wait(LONG), Wake::Stale);
+        let second = watch();
+        fs::create_dir(workspaces.join("new/chatSessions")).unwrap();
+        assert_eq!(second.wait(LONG), Wake::Stale);
+        let third = watch();
+        fs::write(workspaces.join("new/chatSessions/s.jsonl"), "{}\n").unwrap();
+        assert_eq!(third.wait(LONG), Wake::Changed);
+
+        fs::create_dir_all(root.join(".codex/sessions")).unwrap();
+        let request = Request {
+            from: Some(Tool::Codex),
+            paths: vec![root.join(".codex")],
+        };
+        let codex = Watch::of(&watched_places(&request)).unwrap();
+        fs::write(root.join(".codex/history.jsonl"), "{}\n").unwrap();
+        assert_eq!(codex.wait(SHORT), Wake::TimedOut, "it has no sessions");
+        fs::create_dir(root.join(".codex/archived_sessions")).unwrap();
+        assert_eq!(codex.wait(LONG), Wake::Stale);
     }
 
     #[test]

@@ -173,6 +173,23 @@ fn opencode(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The folders at and below `folder` in which a home of the tool may appear later, as far as they are there.
+pub(super) fn parents(tool: Tool, folder: &Path) -> Vec<PathBuf> {
+    let mut parents = vec![folder.to_owned()];
+    if tool == Tool::VscodeChat {
+        let storages = ["workspaceStorage", "User/workspaceStorage"].map(|it| folder.join(it));
+        for storage in storages {
+            let workspaces = fs::read_dir(&storage).into_iter().flatten().flatten();
+            parents.extend(workspaces.map(|workspace| workspace.path()));
+            parents.push(storage);
+        }
+        let others = ["User", "globalStorage", "User/globalStorage"];
+        parents.extend(others.map(|name| folder.join(name)));
+    }
+    parents.retain(|path| is_folder(path));
+    parents
+}
+
 /// The folders with chats below a folder of VS Code's user data, or below one of a workspace.
 fn chats(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

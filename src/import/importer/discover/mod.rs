@@ -189,8 +189,18 @@ pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Ve
 pub struct WatchedPlace {
     /// The path of the folder, which may be missing.
     pub(crate) path: PathBuf,
-    /// Whether the folders below it are included.
-    pub(crate) is_recursive: bool,
+    pub(crate) scope: WatchScope,
+}
+
+/// The part of a folder that is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WatchScope {
+    /// All files in the folder and in the folders below it.
+    Tree,
+    /// The files in the folder itself.
+    Files,
+    /// Only the folders in the folder, since a tool may keep its sessions in a new one.
+    Folders,
 }
 
 /// The first default location of a tool's sessions, which may be missing. `None` if `HOME` is not set.
@@ -216,41 +226,37 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
         };
         for path in request.paths.iter().chain(&defaults) {
             let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let parents = homes::parents(*tool, &path).into_iter();
+            places.extend(parents.map(|parent| WatchedPlace::of(parent, WatchScope::Folders)));
             let homes = homes::homes(*tool, &path);
             if homes.is_empty() {
                 places.push(match path.parent().filter(|_| path.is_file()) {
-                    Some(folder) => WatchedPlace::flat(folder),
+                    Some(folder) => WatchedPlace::of(folder.to_owned(), WatchScope::Files),
                     // The tool's layout is missing. A default location is then watched only until its folder appears.
-                    None => WatchedPlace {
-                        is_recursive: !request.paths.is_empty(),
-                        path,
-                    },
+                    None if request.paths.is_empty() => WatchedPlace::of(path, WatchScope::Files),
+                    None => WatchedPlace::of(path, WatchScope::Tree),
                 });
             }
             for home in homes {
                 let folder = home.path.parent().filter(|_| home.path.is_file());
                 places.push(match folder {
-                    Some(folder) => WatchedPlace::flat(folder),
-                    None => WatchedPlace {
-                        path: home.path,
-                        is_recursive: true,
-                    },
+                    Some(folder) => WatchedPlace::of(folder.to_owned(), WatchScope::Files),
+                    None => WatchedPlace::of(home.path, WatchScope::Tree),
                 });
             }
         }
     }
-    places.sort_by(|a, b| (&a.path, b.is_recursive).cmp(&(&b.path, a.is_recursive)));
-    places.dedup_by(|later, place| later.path == place.path);
+    places.sort_by(|a, b| (&a.path, a.scope).cmp(&(&b.path, b.scope)));
+    places.dedup_by(|later, place| {
+        let has_all = place.scope == WatchScope::Tree || place.scope == later.scope;
+        later.path == place.path && has_all
+    });
     places
 }
 
 impl WatchedPlace {
-    /// The folder itself, without the folders below it.
-    fn flat(folder: &Path) -> Self {
-        Self {
-            path: folder.to_owned(),
-            is_recursive: false,
-        }
+    fn of(path: PathBuf, scope: WatchScope) -> Self {
+        Self { path, scope }
     }
 }
 

@@ -251,22 +251,26 @@ impl Ledger {
         )
     }
 
-    /// Adds the row of each database whose `sources` are all imported.
-    pub(crate) fn note_databases(
-        &mut self,
-        databases: Vec<DatabaseRow>,
-        sources: &[Source],
-    ) -> Result<()> {
+    /// The databases of the sources that are not imported in their present state.
+    pub(crate) fn incomplete(&self, sources: &[Source]) -> HashSet<(Tool, String)> {
         let is_noted = |source: &Source| {
             let row = self.source(source.tool, &source.name());
             row.is_some_and(|row| row.status == source.status)
         };
-        let missing: HashSet<_> = sources
-            .iter()
-            .filter(|source| source.part.is_some() && !is_noted(source))
+        let parts = sources.iter().filter(|source| source.part.is_some());
+        let missing = parts.filter(|source| !is_noted(source));
+        missing
             .map(|source| (source.tool, source.path.to_string_lossy().into_owned()))
-            .collect();
-        let is_whole = |row: &DatabaseRow| !missing.contains(&(row.tool, row.database.clone()));
+            .collect()
+    }
+
+    /// Adds the row of each database all of whose sources are imported.
+    pub(crate) fn note_databases(
+        &mut self,
+        databases: Vec<DatabaseRow>,
+        incomplete: &HashSet<(Tool, String)>,
+    ) -> Result<()> {
+        let is_whole = |row: &DatabaseRow| !incomplete.contains(&(row.tool, row.database.clone()));
         let is_new = |row: &DatabaseRow| !self.has_database(row.tool, &row.database, &row.status);
         let new = databases
             .into_iter()

@@ -209,8 +209,12 @@ fn a_database_counts_as_imported_until_its_status_changes() {
         ..row(1, &[], &[])
     });
     ledger.note(parts.to_vec(), vec![]).unwrap();
-    ledger.note_databases(vec![database.clone()], &[]).unwrap();
-    ledger.note_databases(vec![database], &[]).unwrap();
+    ledger
+        .note_databases(vec![database.clone()], &HashSet::default())
+        .unwrap();
+    ledger
+        .note_databases(vec![database], &HashSet::default())
+        .unwrap();
     assert_eq!(ledger.lines, 4);
     drop(ledger);
     let ledger = Ledger::open(folder.path(), true).unwrap();

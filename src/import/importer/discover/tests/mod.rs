@@ -476,12 +476,12 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     let again = |ledger: &Ledger| discover(&request, Path::new("/nowhere"), ledger).unwrap();
     ledger.note(rows[1..].to_vec(), Vec::new()).unwrap();
     ledger
-        .note_databases(first.databases.clone(), &first.sources)
+        .note_databases(first.databases.clone(), &ledger.incomplete(&first.sources))
         .unwrap();
     assert_eq!(again(&ledger).databases.len(), 1, "one is not imported");
     ledger.note(rows, Vec::new()).unwrap();
     ledger
-        .note_databases(first.databases.clone(), &first.sources)
+        .note_databases(first.databases.clone(), &ledger.incomplete(&first.sources))
         .unwrap();
     let states = |found: &FoundSources| {
         let state = |source: &Source| (source.name(), source.status);
@@ -549,34 +549,40 @@ fn the_folders_whose_changes_matter_are_watched() {
     let environment = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
     let watched = |paths: Vec<PathBuf>| {
         let request = Request { from: None, paths };
-        let shown = |place: &WatchedPlace| (place.path.clone(), place.is_recursive);
+        let shown = |place: &WatchedPlace| (place.path.clone(), place.scope);
         let places = watched_in(&request, &environment);
         places.iter().map(shown).collect::<Vec<_>>()
     };
     let expected = [
-        (".claude/projects", true),
-        (".cline/data", false),
-        (".codex/sessions", true),
-        (".config/Code/User", false),
-        (".config/Code/User/globalStorage/kilocode.kilo-code", false),
+        (".claude", WatchScope::Folders),
+        (".claude/projects", WatchScope::Tree),
+        (".cline/data", WatchScope::Files),
+        (".codex", WatchScope::Folders),
+        (".codex/sessions", WatchScope::Tree),
+        (".config/Code/User", WatchScope::Files),
+        (
+            ".config/Code/User/globalStorage/kilocode.kilo-code",
+            WatchScope::Files,
+        ),
         (
             ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline",
-            false,
+            WatchScope::Files,
         ),
         (
             ".config/Code/User/globalStorage/saoudrizwan.claude-dev",
-            false,
+            WatchScope::Files,
         ),
-        (".copilot", false),
-        (".gemini", false),
-        (".local/share/goose/sessions", false),
-        (".local/share/opencode", false),
-        (".pi/agent", false),
-        (".qwen", false),
+        (".copilot", WatchScope::Files),
+        (".gemini", WatchScope::Files),
+        (".local/share/goose", WatchScope::Folders),
+        (".local/share/goose/sessions", WatchScope::Files),
+        (".local/share/opencode", WatchScope::Files),
+        (".pi/agent", WatchScope::Files),
+        (".qwen", WatchScope::Files),
     ];
-    let expected = expected.map(|(path, is_recursive)| (home.join(path), is_recursive));
+    let expected = expected.map(|(path, scope)| (home.join(path), scope));
     assert_eq!(watched(Vec::new()), expected);
     let folder = place.root().join("x");
-    assert_eq!(watched(vec![named]), [(folder.clone(), false)]);
-    assert_eq!(watched(vec![folder.clone()]), [(folder, true)]);
+    assert_eq!(watched(vec![named]), [(folder.clone(), WatchScope::Files)]);
+    assert_eq!(watched(vec![folder.clone()]), [(folder, WatchScope::Tree)]);
 }
