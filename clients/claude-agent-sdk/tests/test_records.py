@@ -91,6 +91,63 @@ RECORDS: list[Any] = [
     {"type": "assistant", "message": {"content": []}},
 ]
 
+# The orders of members in which Claude Code writes.
+USUAL: Any = {
+    "parentUuid": None,
+    "isSidechain": False,
+    "userType": "external",
+    "cwd": "/home/ada/project",
+    "sessionId": "s",
+    "version": "2.1.207",
+    "gitBranch": "main",
+}
+ENDS: Any = {"uuid": "e", "timestamp": "2026-03-01T09:30:00.000Z"}
+ANSWER: Any = {
+    "model": "claude-sonnet-4-5",
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "content": [text("Done.")],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 5},
+}
+ORDERED: list[Any] = [
+    {**USUAL, "type": "user", "message": {"role": "user", "content": "Go on."}, **ENDS},
+    {**USUAL, "slug": "x", "message": ANSWER, "requestId": "r", "type": "assistant", **ENDS},
+    {
+        **USUAL,
+        "type": "assistant",
+        "effort": "high",
+        "message": ANSWER,
+        "requestId": "r",
+        **ENDS,
+        "slug": "x",
+        "entrypoint": "sdk-py",
+    },
+    {
+        **USUAL,
+        "type": "user",
+        "message": {"role": "user", "content": [text("Look.")]},
+        **ENDS,
+        "toolUseResult": None,
+        "todos": [],
+        "permissionMode": "default",
+    },
+    # These have the usual names with other values, or another order.
+    {**USUAL, "isSidechain": 0, "userType": None, "type": "user", "message": {}, **ENDS},
+    {**USUAL, "type": "assistant", "message": {**ANSWER, "role": "user", "type": "x"}, **ENDS},
+    {**ENDS, **USUAL, "type": "user", "message": {"content": "x", "role": "user"}},
+    {**USUAL, "type": "user", "message": {"role": "user", "content": "x"}, **ENDS, "other": 1},
+    {"type": "custom-title", "customTitle": "A", "message": [0, {}]},
+    {**USUAL, "type": "custom-title", "customTitle": "A", "message": [0, {}], **ENDS},
+    {**USUAL, "type": "user", "message": [0, {}], **ENDS},
+]
+for number, ordered in enumerate(ORDERED):
+    if "uuid" in ordered:
+        ordered["uuid"] = f"o{number}"
+RECORDS += ORDERED
+
 
 def same(record: Any) -> None:
     whole = json.dumps(record)
@@ -103,6 +160,16 @@ def same(record: Any) -> None:
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_comes_back_equal_with_its_members_in_order(record: Any) -> None:
     same(record)
+
+
+def test_a_line_is_not_longer_than_its_record() -> None:
+    """A session once took 1.2 times the bytes of a transcript with the same records."""
+    for record in ORDERED[:4]:
+        long_text = "word " * 40
+        message = {**record["message"], "content": [text(long_text)]}
+        whole = {**record, "message": message, "parentUuid": "0" * 36, "uuid": "1" * 36}
+        line = json.dumps(entry_of(whole, "s", Turn(), ()), separators=(",", ":"))
+        assert len(line) <= len(json.dumps(whole, separators=(",", ":")))
 
 
 KEYS: list[tuple[str, ...]] = [

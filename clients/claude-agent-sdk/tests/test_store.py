@@ -345,6 +345,34 @@ async def test_a_summary_is_that_of_all_records_of_all_processes(
     assert len(stored) >= 2
 
 
+async def test_a_summary_has_the_records_that_came_among_known_ones(tmp_path: Path) -> None:
+    """Those of another machine stand in front of the own ones that waited for the team.
+
+    The list once read only what came after the last entry that it knew.
+    """
+    folder = tmp_path / "sessions"
+    with Client(session_dir=str(folder)) as here:
+        store = TreelinedSessionStore(here)
+        await store.append(KEY, [said("u1", None, "first")])
+        (path,) = folder.glob("*/*.jsonl")
+        before = path.read_text(encoding="utf-8")
+        await store.append(KEY, [said("u2", "u1", "ours")])
+        await store.list_session_summaries("p")
+        ours = path.read_text(encoding="utf-8").removeprefix(before)
+        title = {"type": "custom-title", "customTitle": "Theirs", "sessionId": "s"}
+        with Client(session_dir=str(folder)) as there:
+            path.write_text(before, encoding="utf-8")
+            await TreelinedSessionStore(there).append(KEY, [title])
+        theirs = path.read_text(encoding="utf-8").removeprefix(before)
+        made = tmp_path / "made"
+        made.write_text(before + theirs + ours, encoding="utf-8")
+        made.replace(path)
+        (summary,) = await store.list_session_summaries("p")
+        records: Any = await store.load(KEY)
+        assert "Theirs" in repr(records)
+        assert summary["data"] == fold_session_summary(None, KEY, records)["data"]
+
+
 async def test_a_summary_that_cannot_be_made_fails_no_append(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

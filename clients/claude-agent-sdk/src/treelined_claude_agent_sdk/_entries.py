@@ -3,9 +3,9 @@
 The restored records are equal as JSON, with their members in the same order. Each record becomes
 one entry. If it is a message, a compaction or a name, the values that treelined stores in the entry
 are not stored twice: the member `claude` of the entry has the rest of the record, with a `0` in
-place of each such value. A record of another kind becomes the `data` of a custom entry, in the same
-form. A record that already has a `0` in such a place, or that is nested too deeply, is stored as
-text.
+place of each such value, and without usual names and values (`_orders`). A record of another kind
+becomes the `data` of a custom entry, with a `0` in the same places. A record that already has a `0`
+in such a place, or that is nested too deeply, is stored as text.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from treelined_claude_agent_sdk._keys import HEAD, entry_id
+from treelined_claude_agent_sdk._orders import MESSAGES, RECORDS, long, short, usual_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -36,6 +37,7 @@ _STOPS = {
     "max_tokens": "length",
     "refusal": "error",
 }
+_SPEAKERS = ("user", "assistant")
 _Slots = dict[str, tuple[str, type]]
 """The members of a block, with their names in treelined and their types."""
 _BLOCKS: dict[str, tuple[str, _Slots]] = {
@@ -129,7 +131,13 @@ def entry_of(record: Json, session: str, turn: Turn, unknown: Collection[str]) -
     except _AsTextError:
         return as_text(entry, record)
     entry.update(members)
-    entry["data" if entry["type"] == "custom" else BESIDE] = rest
+    if entry["type"] == "custom":
+        entry["data"] = rest
+        return entry
+    usual, in_message = usual_of(entry)
+    if isinstance(rest.get("message"), dict) and rest.get("type") in _SPEAKERS:
+        rest["message"] = short(rest["message"], MESSAGES, in_message)
+    entry[BESIDE] = short(rest, RECORDS, usual)
     return entry
 
 
@@ -145,9 +153,12 @@ def record_of(entry: Json, session: str) -> Json | None:
 
     The entry must not be used afterwards, since its parts become parts of the record.
     """
-    rest = entry.get(BESIDE)
+    usual, in_message = usual_of(entry)
+    rest = long(entry.get(BESIDE), RECORDS, usual)
     if rest is None and entry.get("customType") == CUSTOM:
         rest = entry.get("data")
+    elif isinstance(rest, dict) and rest.get("type") in _SPEAKERS:
+        rest["message"] = long(rest.get("message"), MESSAGES, in_message)
     # `cherry_pick` and merges copy entries. A copy is not a second record.
     if not isinstance(rest, dict) or "copiedFrom" in entry:
         return None
@@ -224,7 +235,7 @@ def _members(record: Json, tools: dict[str, str]) -> tuple[Json, Json]:
     """Return the members of the entry, and the record without the values in these members."""
     kind, message = record.get("type"), record.get("message")
     made = None
-    if kind in ("user", "assistant") and isinstance(message, dict):
+    if kind in _SPEAKERS and isinstance(message, dict):
         _check(message, "content", "model")
         made = _user(record, message, tools) if kind == "user" else _assistant(record, message)
         for block in made[0].get("message", {}).get("content", ()) if made else ():

@@ -52,15 +52,22 @@ class Session:
         with contextlib.suppress(TreelinedError):
             self.client.call("close_session", {"sessionId": self.id})
 
-    def pages(self, since: str | None = None, **which: str) -> Iterator[list[Json]]:
-        """Yield the entries in file order, page by page."""
+    def pages(self, since: str | None = None, known: int = 0, **which: str) -> Iterator[list[Json]]:
+        """Yield the entries in file order, page by page.
+
+        `known` is the number of entries up to `since`. If the file has another number of entries
+        there, as when those of another machine have come among them, it fails with `treeChanged`.
+        """
         while True:
             params: Json = {"sessionId": self.id, "maxBytes": _PAGE, "since": since, **which}
+            if since is not None and not which:
+                params["known"] = known
             page = self.client.call("get_entries", params)
             entries: list[Json] = page["entries"]
             if not entries:
                 return
             since = entries[-1]["id"]
+            known += len(entries)
             yield entries
             if not page.get("nextCursor"):
                 return

@@ -47,6 +47,8 @@ class _Folded:
 
     path: str | None
     last: str | None = None
+    count: int = 0
+    """The number of entries up to `last`."""
     summary: SessionSummaryEntry | None = None
     file: _File | None = None
 
@@ -298,8 +300,9 @@ class TreelinedSessionStore(SessionStore):
         try:
             _fold_on(session, folded)
         except TreelinedError as error:
-            # The last entry of the summary was removed from the file.
-            if error.kind != "entryNotFound":
+            # The last entry of the summary was removed from the file, or the entries of another
+            # machine have come among the entries of the summary.
+            if error.kind not in ("entryNotFound", "treeChanged"):
                 raise
             folded = _Folded(session.path)
             _fold_on(session, folded)
@@ -312,7 +315,7 @@ class TreelinedSessionStore(SessionStore):
         """Store the summary beside the conversation. It contains the id of its last entry."""
         folded = self._fold(session)
         if folded.summary is not None:
-            data = {"after": folded.last, "data": folded.summary["data"]}
+            data = {"after": folded.last, "count": folded.count, "data": folded.summary["data"]}
             entry = {"type": "custom", "customType": _SUMMARY, "data": data}
             where = {"sessionId": session.id, "parentId": _keys.HEAD, "keepLeaf": True}
             session.client.call("append_entries", {**where, "entries": [entry]})
@@ -324,20 +327,22 @@ def _stored_summary(session: _session.Session) -> _Folded:
     newest: dict[str, Any] = {}
     for page in session.pages(customType=_SUMMARY):
         newest = page[-1].get("data", {})
-    if not isinstance(newest.get("after"), str) or not isinstance(newest.get("data"), dict):
+    after, count, data = newest.get("after"), newest.get("count"), newest.get("data")
+    if not isinstance(after, str) or type(count) is not int or not isinstance(data, dict):
         return _Folded(session.path)
     summary: SessionSummaryEntry = {
         "session_id": session.parts[1],
         "mtime": 0,
-        "data": newest["data"],
+        "data": data,
     }
-    return _Folded(session.path, newest["after"], summary)
+    return _Folded(session.path, after, count, summary)
 
 
 def _fold_on(session: _session.Session, folded: _Folded) -> None:
     key: SessionKey = {"project_key": session.parts[0], "session_id": session.parts[1]}
-    for page in session.pages(folded.last):
+    for page in session.pages(folded.last, folded.count):
         folded.last = page[-1]["id"]
+        folded.count += len(page)
         if records := session.records(page):
             folded.summary = fold_session_summary(folded.summary, key, records)
 

@@ -1,10 +1,12 @@
 // Converts records of a transcript to entries of a session, and back to records that are equal as JSON. Each record
 // becomes one entry. If it is a message, a compaction or a name, the values that treelined stores in the entry are
 // not stored twice: the member `claude` of the entry has the rest of the record, with a `0` in place of each such
-// value. A record of another kind becomes the `data` of a custom entry, in the same form. A record that already has a
-// `0` in such a place, or that is nested too deeply, is stored as text. The Python package makes the same entries.
+// value, and without usual names and values (`orders.ts`). A record of another kind becomes the `data` of a custom
+// entry, with a `0` in the same places. A record that already has a `0` in such a place, or that is nested too deeply,
+// is stored as text. The Python package makes the same entries.
 
 import { entryId, isObject, type Json, parsed } from './keys.js';
+import { long, MESSAGES, RECORDS, short, usualOf } from './orders.js';
 import type { Turn } from './turn.js';
 
 const BESIDE = 'claude';
@@ -62,6 +64,8 @@ interface Made {
   rest: Json;
 }
 
+const isSpeaker = (type: unknown): boolean => type === 'user' || type === 'assistant';
+
 /** Whether the value is a placeholder for a value of the entry. */
 const isHole = (value: unknown): boolean => value === 0;
 
@@ -90,7 +94,12 @@ export function entryOf(
     empty(rest, 'timestamp', 'timestamp' in entry);
     empty(rest, 'sessionId', rest.sessionId === session);
     Object.assign(entry, members);
-    entry[entry.type === 'custom' ? 'data' : BESIDE] = rest;
+    if (entry.type === 'custom') return { ...entry, data: rest };
+    const usual = usualOf(entry);
+    if (isObject(rest.message) && isSpeaker(rest.type)) {
+      rest.message = short(rest.message, MESSAGES, usual.message);
+    }
+    entry[BESIDE] = short(rest, RECORDS, usual.record);
     return entry;
   } catch (error) {
     if (!(error instanceof AsText)) throw error;
@@ -110,11 +119,16 @@ export function asText(entry: Json, record: Json): Json {
  * become parts of the record.
  */
 export function recordOf(entry: Json, session: string): Json | undefined {
-  const rest = entry[BESIDE] ?? (entry.customType === CUSTOM ? entry.data : undefined);
+  const usual = usualOf(entry);
+  const beside = long(entry[BESIDE], RECORDS, usual.record);
+  const rest = beside ?? (entry.customType === CUSTOM ? entry.data : undefined);
   // `cherry_pick` and merges copy entries. A copy is not a second record.
   if (!isObject(rest) || 'copiedFrom' in entry) return undefined;
   const text = textIn(rest);
   if (text !== undefined) return parsed(text) as Json;
+  if (rest === beside && isSpeaker(rest.type)) {
+    rest.message = long(rest.message, MESSAGES, usual.message);
+  }
   if (isHole(rest.uuid)) rest.uuid = entry.id;
   if (isHole(rest.parentUuid)) rest.parentUuid = entry.parentId;
   if (isHole(rest.timestamp)) rest.timestamp = entry.timestamp;
@@ -158,7 +172,7 @@ function empty(members: Json, name: string, isThere: boolean): void {
 function membersOf(record: Json, tools: Map<string, string>): Made {
   const { type, message } = record;
   let made: Made | undefined;
-  if ((type === 'user' || type === 'assistant') && isObject(message)) {
+  if (isSpeaker(type) && isObject(message)) {
     check(message, 'content', 'model');
     made = type === 'user' ? user(record, message, tools) : assistant(record, message);
     const said = made?.members.message;

@@ -120,17 +120,35 @@ export class Session {
     }
   }
 
-  /** Yields the entries in file order, page by page. */
-  async *pages(since?: string, customType?: string): AsyncGenerator<Json[]> {
-    const which = customType === undefined ? {} : { customType };
+  /**
+   * Yields the entries in file order, page by page. `known` is the number of entries up to `since`. If the file has
+   * another number of entries there, as when those of another machine have come among them, it fails with
+   * `treeChanged`.
+   */
+  async *pages(since?: string, known = 0): AsyncGenerator<Json[]> {
+    yield* this.#pages({}, since, known);
+  }
+
+  /** Yields the custom entries of one type. */
+  async *custom(customType: string): AsyncGenerator<Json[]> {
+    yield* this.#pages({ customType });
+  }
+
+  async *#pages(
+    which: { customType?: string },
+    since?: string,
+    known?: number,
+  ): AsyncGenerator<Json[]> {
     for (;;) {
-      const after = since === undefined ? {} : { since };
+      const count = known === undefined ? {} : { known };
+      const after = since === undefined ? {} : { since, ...count };
       const params = { sessionId: this.id, maxBytes: PAGE, ...which, ...after };
       const page = await this.client.getEntries(params);
       const entries = page.entries as unknown as Json[];
       const last = entries.at(-1);
       if (last === undefined) return;
       since = last.id as string;
+      if (known !== undefined) known += entries.length;
       yield entries;
       if (page.nextCursor === undefined) return;
     }

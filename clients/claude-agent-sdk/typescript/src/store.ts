@@ -50,6 +50,8 @@ interface File {
 interface Folded {
   path: string | undefined;
   last?: string;
+  /** The number of entries up to `last`. */
+  count: number;
   summary?: SessionSummaryEntry;
   file?: File;
 }
@@ -312,9 +314,10 @@ export class TreelinedSessionStore implements SessionStore {
     try {
       await foldOn(session, folded);
     } catch (error) {
-      // The last entry of the summary was removed from the file.
-      if (!isKind(error, 'entryNotFound')) throw error;
-      folded = { path: session.path };
+      // The last entry of the summary was removed from the file, or the entries of another machine have come among
+      // the entries of the summary.
+      if (!isKind(error, 'entryNotFound') && !isKind(error, 'treeChanged')) throw error;
+      folded = { path: session.path, count: 0 };
       await foldOn(session, folded);
     }
     if (this.#folded.size >= KNOWN) this.#folded.clear();
@@ -324,9 +327,9 @@ export class TreelinedSessionStore implements SessionStore {
 
   /** Stores the summary beside the conversation. The summary contains the id of its last entry. */
   async #storeSummary(session: Session): Promise<void> {
-    const { last, summary } = await this.#fold(session);
+    const { last, count, summary } = await this.#fold(session);
     if (summary !== undefined) {
-      const data = { after: last, data: summary.data };
+      const data = { after: last, count, data: summary.data };
       await session.client.appendEntries({
         sessionId: session.id,
         parentId: HEAD,
@@ -341,20 +344,24 @@ export class TreelinedSessionStore implements SessionStore {
 /** Returns the newest summary in the file. */
 async function storedSummary(session: Session): Promise<Folded> {
   let newest: unknown;
-  for await (const page of session.pages(undefined, SUMMARY)) newest = page.at(-1)?.data;
-  const { after, data } = isObject(newest) ? newest : {};
-  if (typeof after !== 'string' || !isObject(data)) return { path: session.path };
+  for await (const page of session.custom(SUMMARY)) newest = page.at(-1)?.data;
+  const { after, count, data } = isObject(newest) ? newest : {};
+  if (typeof after !== 'string' || typeof count !== 'number' || !isObject(data)) {
+    return { path: session.path, count: 0 };
+  }
   return {
     path: session.path,
     last: after,
+    count,
     summary: { sessionId: session.parts[1], mtime: 0, data },
   };
 }
 
 async function foldOn(session: Session, folded: Folded): Promise<void> {
   const key = { projectKey: session.parts[0], sessionId: session.parts[1] };
-  for await (const page of session.pages(folded.last)) {
+  for await (const page of session.pages(folded.last, folded.count)) {
     folded.last = page.at(-1)?.id as string;
+    folded.count += page.length;
     const records = session.records(page) as SessionStoreEntry[];
     if (records.length > 0) folded.summary = foldSessionSummary(folded.summary, key, records);
   }
