@@ -145,6 +145,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, legend))?;
     }
     show_failures(&mut screen, imported)?;
+    show_damage(&mut screen, &imported.files)?;
     show_held(&mut screen, &imported.sessions)?;
     show_conversations(&mut screen, &imported.sessions)?;
     show_places(&mut screen, &imported.places)?;
@@ -152,7 +153,12 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
     let summary = match (tools.is_empty(), totals.entries_added) {
         (true, _) if totals.files > totals.failed => {
             let read = files(totals.files);
-            format!("no sessions found: {read} have none of this directory or time")
+            let have = if totals.files == 1 { "has" } else { "have" };
+            let none = match import.cwd.is_some() || import.since.is_some() {
+                true => "none of this directory or time",
+                false => "no conversation that can be read",
+            };
+            format!("no sessions found: {read} {have} {none}")
         }
         (true, _) => "no sessions found".to_owned(),
         (false, 0) => format!("nothing new in {}", files(totals.files)),
@@ -174,6 +180,36 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
     }
     screen.flush()?;
     Ok(())
+}
+
+/// Shows the files of which a part cannot be read.
+fn show_damage(screen: &mut Screen, read: &[ImportedFile]) -> anyhow::Result<()> {
+    let damaged = || read.iter().filter_map(damage);
+    for line in damaged().take(MAX_FAILURES) {
+        writeln!(screen, "{}", screen.style(Style::Red, &line))?;
+    }
+    let more = damaged().count().saturating_sub(MAX_FAILURES);
+    if more > 0 {
+        writeln!(screen, "and {more} more damaged files: see --json")?;
+    }
+    Ok(())
+}
+
+/// The line for a file with bytes that are not a record; `None` for any other file.
+fn damage(file: &ImportedFile) -> Option<String> {
+    let [at, _] = file.unparsable.first()?;
+    let bytes = file.unparsable.iter().map(|[_, len]| len).sum();
+    let bytes = count(bytes, "byte", "bytes");
+    let rest = match file.entries {
+        0 => "nothing of it is imported",
+        _ => "the rest is imported",
+    };
+    let tool = file.tool.as_deref().unwrap_or("unknown");
+    let line = format!(
+        "{tool}: {}: damaged: {bytes} from byte {at} on cannot be read; {rest}",
+        file.path
+    );
+    Some(terminal::line(&line).into_owned())
 }
 
 fn show_held(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Result<()> {
@@ -291,4 +327,32 @@ fn show_failures(screen: &mut Screen, imported: &Imported) -> anyhow::Result<()>
         writeln!(screen, "and {more} more: see --json")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a file that was cut off, an import once said that it had no conversation of this directory or time.
+    #[test]
+    fn a_damaged_file_is_named() {
+        let mut file = ImportedFile {
+            tool: Some("cline".to_owned()),
+            path: "/home/ada/s.messages.json".to_owned(),
+            ..ImportedFile::default()
+        };
+        assert_eq!(damage(&file), None);
+        file.unparsable = vec![[8, 10], [30, 2]];
+        let of_file =
+            "cline: /home/ada/s.messages.json: damaged: 12 bytes from byte 8 on cannot be read";
+        assert_eq!(
+            damage(&file),
+            Some(format!("{of_file}; nothing of it is imported"))
+        );
+        file.entries = 3;
+        assert_eq!(
+            damage(&file),
+            Some(format!("{of_file}; the rest is imported"))
+        );
+    }
 }
