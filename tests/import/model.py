@@ -157,12 +157,14 @@ def chat(request, number):
     names = [(tool.get("function") or {}).get("name") for tool in request.get("tools", [])]
     base = {"id": f"cc_{number}", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    shell = next((name for name in names if name in ("bash", "shell")), None)
+    shell = next((name for name in names if name in ("bash", "shell", "run_commands")), None)
     called = _call(prompt, [("", name) for name in names])
     if "RUN" in prompt and shell:
         arguments = {"command": "echo hello"}
         if shell == "bash":
             arguments["description"] = "say hello"
+        elif shell == "run_commands":
+            arguments = {"commands": ["echo hello"]}
         called = "", shell, arguments
     if last.get("role") != "tool" and called:
         _, name, arguments = called
