@@ -8,6 +8,7 @@ restart that the program has. It can have SEEDS and OPERATIONS of its own.
 import argparse
 import collections
 import importlib
+import itertools
 import json
 import os
 import random
@@ -72,7 +73,7 @@ class Expected:
 
 def converse(agent, expected, rng, operations, between):
     """Does random things with an agent, and notes what they must lead to."""
-    prompts = iter(range(operations * 2))
+    prompts = itertools.count()
 
     def turn(thread):
         prompt = f"Prompt {next(prompts)}" + (" RUN" if rng.random() < 0.3 else "")
