@@ -55,18 +55,22 @@ const REMINDER: &[u8] = b"<system-reminder>";
 const REMINDER_END: &[u8] = b"</system-reminder>";
 static FIND_REMINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(REMINDER_END));
 
-/// The beginnings of lines that agents and runtimes add to the output of a tool. Such a line is used only if there is
-/// no other line.
-const ADDED: [&[u8]; 8] = [
-    b"Exit code ",
-    b"Output:",
-    b"Process Group PGID:",
-    b"REMINDER: You MUST",
-    b"agentId: ",
-    b"Chunk ID: ",
-    b"Debugger attached.",
-    b"Waiting for the debugger to disconnect...",
-];
+/// Whether an agent or a runtime has added this line to the output of a tool. Such a line is used only if there is no
+/// other line. The first byte alone decides for most lines.
+fn is_added(line: &[u8]) -> bool {
+    let start: &[u8] = match line.first() {
+        Some(b'C') => b"Chunk ID: ",
+        Some(b'D') => b"Debugger attached.",
+        Some(b'E') => b"Exit code ",
+        Some(b'O') => b"Output:",
+        Some(b'P') => b"Process Group PGID:",
+        Some(b'R') => b"REMINDER: You MUST",
+        Some(b'W') => b"Waiting for the debugger to disconnect...",
+        Some(b'a') => b"agentId: ",
+        _ => return false,
+    };
+    line.starts_with(start)
+}
 
 /// Reads a text. If the end of the literal is missing, its first line must be complete. With `is_command` the text is
 /// the output of a command, and its tests are counted.
@@ -94,8 +98,11 @@ pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) 
         if !(is_whole || which == Which::Last) || !counts(line) {
             continue;
         }
-        let is_added = begins_with_one(line, &ADDED);
-        let place = if is_added { &mut added } else { &mut told.line };
+        let place = if is_added(line) {
+            &mut added
+        } else {
+            &mut told.line
+        };
         if which == Which::Last || place.is_none() {
             *place = Some(line);
         }
@@ -180,9 +187,14 @@ fn tests(line: &[u8]) -> Option<TestCounts> {
         .iter()
         .position(|byte| !matches!(byte, b'=' | b' ' | b'#'))?;
     let line = line.get(start..)?;
-    let starts: [&[u8]; 4] = [b"test result:", b"Tests:", b"Tests ", b"Summary ["];
-    let counts = line.first().is_some_and(u8::is_ascii_digit);
-    if !counts && !begins_with_one(line, &starts) {
+    let counts = match line.first()? {
+        b'0'..=b'9' => true,
+        b'S' => line.starts_with(b"Summary ["),
+        b'T' => line.starts_with(b"Tests:") || line.starts_with(b"Tests "),
+        b't' => line.starts_with(b"test result:"),
+        _ => false,
+    };
+    if !counts {
         return None;
     }
     let (mut tests, mut found, mut number) = (TestCounts::default(), false, None);
@@ -204,11 +216,6 @@ fn tests(line: &[u8]) -> Option<TestCounts> {
             .and_then(|word| word.parse().ok());
     }
     found.then_some(tests)
-}
-
-fn begins_with_one(line: &[u8], starts: &[&[u8]]) -> bool {
-    let mut starts = starts.iter();
-    starts.any(|start| start.first() == line.first() && line.starts_with(start))
 }
 
 /// The text before the next line break, and the text after it, if there is one.
