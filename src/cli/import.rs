@@ -106,44 +106,8 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         let found = format!("{tool:<12} {folder} ({})", files(count));
         writeln!(screen, "{}", screen.style(Style::Dim, &found))?;
     }
-    let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
-    for session in &imported.sessions {
-        let sums = tools.entry(&session.tool).or_default();
-        sums.sessions += 1;
-        sums.entries += session.entries_added;
-        sums.branches += session.branches;
-        sums.recovered += session.recovered;
-        sums.gaps += session.gaps;
-    }
-    if !tools.is_empty() {
-        let head = format!(
-            "{:<12} {:>9} {:>11} {:>9} {:>10} {:>6}",
-            "tool", "sessions", "new entries", "branches", "recovered", "gaps"
-        );
-        writeln!(screen, "{}", screen.style(Style::Dim, &head))?;
-    }
-    for (tool, sums) in &tools {
-        let tool = terminal::line(tool);
-        let Sums {
-            sessions,
-            entries,
-            branches,
-            recovered,
-            gaps,
-        } = sums;
-        let recovered = format!("{recovered:>10}");
-        let recovered = match sums.recovered {
-            0 => recovered,
-            _ => screen.style(Style::Green, &recovered),
-        };
-        writeln!(
-            screen,
-            "{tool:<12} {sessions:>9} {entries:>11} {branches:>9} {recovered} {gaps:>6}"
-        )?;
-    }
-    for legend in legends(&tools) {
-        writeln!(screen, "{}", screen.style(Style::Dim, legend))?;
-    }
+    let tools = sums(&imported.sessions);
+    show_tools(&mut screen, &tools)?;
     show_failures(&mut screen, imported)?;
     show_damage(&mut screen, &imported.files)?;
     show_held(&mut screen, &imported.sessions)?;
@@ -179,6 +143,54 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;
+    Ok(())
+}
+
+/// The sums of the sessions of each tool.
+fn sums(sessions: &[ImportedSession]) -> BTreeMap<&str, Sums> {
+    let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
+    for session in sessions {
+        let sums = tools.entry(&session.tool).or_default();
+        sums.sessions += 1;
+        sums.entries += session.entries_added;
+        sums.branches += session.branches;
+        sums.recovered += session.recovered;
+        sums.gaps += session.gaps;
+    }
+    tools
+}
+
+/// Shows a row for each tool, and the words of the columns.
+fn show_tools(screen: &mut Screen, tools: &BTreeMap<&str, Sums>) -> anyhow::Result<()> {
+    if !tools.is_empty() {
+        let head = format!(
+            "{:<12} {:>9} {:>11} {:>9} {:>10} {:>6}",
+            "tool", "sessions", "new entries", "branches", "recovered", "gaps"
+        );
+        writeln!(screen, "{}", screen.style(Style::Dim, &head))?;
+    }
+    for (tool, sums) in tools {
+        let tool = terminal::line(tool);
+        let Sums {
+            sessions,
+            entries,
+            branches,
+            recovered,
+            gaps,
+        } = sums;
+        let recovered = format!("{recovered:>10}");
+        let recovered = match sums.recovered {
+            0 => recovered,
+            _ => screen.style(Style::Green, &recovered),
+        };
+        writeln!(
+            screen,
+            "{tool:<12} {sessions:>9} {entries:>11} {branches:>9} {recovered} {gaps:>6}"
+        )?;
+    }
+    for legend in legends(tools) {
+        writeln!(screen, "{}", screen.style(Style::Dim, legend))?;
+    }
     Ok(())
 }
 
