@@ -52,7 +52,7 @@ pub(crate) fn tested(tool: Tool) -> &'static str {
         Tool::Opencode => "1.18.33",
         Tool::Gemini => "0.61.0",
         Tool::Goose => "1.52.0",
-        Tool::Pi => "1.5.2",
+        Tool::Pi => "1.6.0",
         // Conversations cannot be handed over to these tools.
         Tool::QwenCode | Tool::ChatGpt | Tool::ClaudeAi => "",
         Tool::CopilotCli | Tool::VscodeChat | Tool::Cline | Tool::RooCode | Tool::KiloCode => "",
