@@ -280,11 +280,12 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
           (treelined-tree-request (list :around around :limit 1)
                                   (lambda (result) (funcall load (plist-get result :offset)))
                                   (lambda (error)
-                                    ;; Only commands start a daemon that has ended.
-                                    (cond ((treelined-session-open-p treelined-session)
+                                    ;; The buffer may be gone.  Only commands start a daemon
+                                    ;; that has ended.
+                                    (cond ((not (derived-mode-p 'treelined-tree-mode)))
+                                          ((treelined-session-open-p treelined-session)
                                            (funcall load nil))
-                                          ((derived-mode-p 'treelined-tree-mode)
-                                           (treelined-tree--failed error))))))))))
+                                          (t (treelined-tree--failed error))))))))))
 
 (defun treelined-tree--load (place anchor main)
   "Fetch the page at PLACE, params of a page, and draw it.

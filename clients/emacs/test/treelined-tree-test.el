@@ -445,5 +445,19 @@
     (search-forward "☑ Buy milk!")
     (should (eq 'treelined-active (get-text-property (match-beginning 0) 'face)))))
 
+(ert-deftest treelined-tree-its-buffer-may-be-gone-when-a-request-fails ()
+  "Once the end of an earlier daemon was an error while another one was running."
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-test-open "talk")
+    (let (fail)
+      (cl-letf (((symbol-function 'treelined-tree-request)
+                 (lambda (_place _then else) (setq fail else))))
+        (treelined-tree-reload))
+      (kill-buffer)
+      (with-temp-buffer
+        (should (treelined-running-p))
+        (funcall fail '(:kind "disconnected" :message "the daemon has ended"))))))
+
 (provide 'treelined-tree-test)
 ;;; treelined-tree-test.el ends here
