@@ -379,7 +379,7 @@ fn reads_ahead(args: &Args) -> bool {
     args.recall && !args.no_import
 }
 
-/// Starts the process that reads the sessions. Its failure is no failure of the setup: a hook starts it again.
+/// Starts the process that reads the sessions. If it fails, the setup has not failed: a hook starts it again.
 fn read_ahead(args: &Args, program: &Program) -> io::Result<()> {
     let mut command = Command::new(program.path());
     if let Some(folder) = &args.session_dir {

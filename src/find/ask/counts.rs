@@ -350,7 +350,7 @@ pub(super) fn each_value(bytes: &[u8], kind: Kind, mut see: impl FnMut(&str, &st
 }
 
 /// A value as it is kept among the words. `None` for a long one, for one that a query cannot have, and for the type of
-/// labels, which are no hits.
+/// labels, which are not hits.
 pub(super) fn value_word(kind: Kind, name: &str, value: &str) -> Option<String> {
     let is_bad = |c: char| c.is_control() || c == '"';
     let is_good = (1..=MOST_VALUE).contains(&value.len()) && !value.contains(is_bad);
