@@ -11,17 +11,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use treelined_core::durability::Durability;
-use treelined_core::error::Result;
+use treelined_core::error::{Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 use treelined_files::log::late_writes::{Handover, ReplacedFile};
-use treelined_files::os::file::Location;
+use treelined_files::os::file::{Identity, Location};
 use treelined_files::os::{process, stream};
 use treelined_files::session::Session;
 
 /// If no new lines arrive for this time, and no other program has the old file open, the old file is closed.
 const QUIET: Duration = Duration::from_secs(1);
+/// How long late lines wait for the lock of the new file.
+const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two attempts to copy lines.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
 /// The pause between two checks of the old file.
@@ -93,7 +95,17 @@ impl CarryOver {
 /// Copies late lines until one second after the last line, or as long as another program has the old file open, but at
 /// most for a minute.
 pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> anyhow::Result<()> {
-    let mut quiet_since = Instant::now();
+    carry_over_beside(session, screen, process::writers_of).await
+}
+
+/// Like [`carry_over`]. `writers_of` finds the other programs that have a file open, if the system tells.
+async fn carry_over_beside(
+    session: &Session,
+    screen: &mut impl Write,
+    writers_of: impl Fn(Identity) -> Option<Vec<u32>>,
+) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut quiet_since = began;
     let mut writers = BTreeSet::new();
     loop {
         let mut turn = session.guard(Instant::now(), ())?;
@@ -101,7 +113,12 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
         let replaced: Vec<_> = turn.predecessors().collect();
         drop(turn);
         if has_arrivals {
-            commit(session).await?;
+            match commit(session).await {
+                // On a busy machine another program, such as a second repair, may hold the lock for seconds.
+                Err(error)
+                    if error.kind == Kind::SessionLocked && began.elapsed() < LOCK_PATIENCE => {}
+                committed => committed?,
+            }
             quiet_since = Instant::now();
             // Another program may have written an incomplete line to the new file, so the copy is tried again.
             tokio::time::sleep(SHORT_PAUSE).await;
@@ -114,7 +131,7 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
             tokio::time::sleep(PAUSE).await;
             continue;
         }
-        let found = replaced.into_iter().map(process::writers_of);
+        let found = replaced.into_iter().map(&writers_of);
         let Some(found) = found.collect::<Option<Vec<_>>>() else {
             // It is unknown which programs have the file open, so the whole minute is waited.
             tokio::time::sleep(LONG_PAUSE).await;
@@ -122,6 +139,10 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
         };
         let found: BTreeSet<u32> = found.into_iter().flatten().collect();
         if found.is_empty() {
+            // The last writer may have written and closed the file after the check for arrivals.
+            if session.guard(Instant::now(), ())?.has_arrivals() {
+                continue;
+            }
             return Ok(());
         }
         if found != writers {
@@ -157,4 +178,80 @@ fn named(processes: &BTreeSet<u32>) -> String {
         _ => "processes",
     };
     format!("{noun} {}", numbers.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::fs::{self, File, OpenOptions};
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::thread;
+
+    fn entry(id: &str) -> String {
+        format!(
+            r#"{{"type":"custom","id":"{id}","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}}"#
+        ) + "\n"
+    }
+
+    /// A migrated session at this path, and its old file, opened for appending.
+    fn migrated(path: &Path) -> (Arc<Session>, File) {
+        let header = r#"{"type":"session","version":2,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
+        fs::write(path, format!("{header}\n{}", entry("a"))).unwrap();
+        let late = OpenOptions::new().append(true).open(path).unwrap();
+        let opened = Log::open(Location::of_path(path).unwrap()).unwrap();
+        let session = Session::new(opened, false, Durability::Os);
+        run(async { commit(&session).await.unwrap() });
+        (session, late)
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        crate::cli::runtime::small_runtime().unwrap().block_on(test);
+    }
+
+    /// A program may write its last line and close the old file while the programs that have it open are looked for.
+    /// That line was once lost, more often on a busy machine.
+    #[test]
+    fn a_line_that_arrives_during_the_search_for_writers_is_carried_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let (session, late) = migrated(&path);
+        let line = RefCell::new(Some(entry("last")));
+        let writers_of = |_| {
+            if let Some(line) = line.take() {
+                (&late).write_all(line.as_bytes()).unwrap();
+            }
+            Some(Vec::new())
+        };
+        run(async {
+            let mut out = io::sink();
+            let carried = carry_over_beside(&session, &mut out, writers_of);
+            carried.await.unwrap();
+        });
+        assert!(fs::read_to_string(&path).unwrap().contains("\"last\""));
+    }
+
+    /// If another program held the lock of the new file for more than two seconds, the copying once ended with an
+    /// error, and late lines were lost.
+    #[test]
+    fn late_lines_wait_for_the_lock_of_the_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let (session, late) = migrated(&path);
+        let holder = File::open(&path).unwrap();
+        holder.lock().unwrap();
+        (&late).write_all(entry("last").as_bytes()).unwrap();
+        let holding = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(3));
+            drop(holder);
+        });
+        run(async {
+            let mut out = io::sink();
+            let carried = carry_over_beside(&session, &mut out, |_| Some(Vec::new()));
+            carried.await.unwrap();
+        });
+        holding.join().unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("\"last\""));
+    }
 }

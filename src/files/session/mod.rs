@@ -476,10 +476,19 @@ impl SessionState {
     /// The replaced files to which other programs may still write, each with the data that another process needs to
     /// follow the file.
     pub fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
-        let held = self.predecessors.iter().filter(|replaced| {
-            let writers = replaced.identity().and_then(process::writers_of);
-            // If the system gives no answer, such programs may exist.
-            writers.is_none_or(|writers| !writers.is_empty())
+        self.handovers_beside(process::writers_of)
+    }
+
+    /// Like [`Self::handovers`]. `writers_of` finds the other programs that have a file open, if the system tells.
+    fn handovers_beside(
+        &self,
+        writers_of: impl Fn(Identity) -> Option<Vec<u32>>,
+    ) -> impl Iterator<Item = (Arc<File>, Handover)> {
+        let held = self.predecessors.iter().filter(move |replaced| {
+            let writers = replaced.identity().and_then(&writers_of);
+            // If the system gives no answer, such programs may exist. The last of them may have written and closed the
+            // file after the last check for arrivals.
+            writers.is_none_or(|writers| !writers.is_empty()) || replaced.has_arrivals()
         });
         held.filter_map(ReplacedFile::handover)
     }

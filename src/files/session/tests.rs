@@ -514,3 +514,29 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         assert_eq!(changes.reordered, None);
     });
 }
+
+/// A program may write its last line and close the old file while the daemon, at its end, looks for the programs that
+/// have it open. No process was then started for that line, and it was lost.
+#[test]
+fn a_line_that_arrives_during_the_search_for_writers_is_handed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    std::fs::write(&path, HEADER.replace(":3", ":2") + "\n" + &entries("a", 1)).unwrap();
+    let late = OpenOptions::new().append(true).open(&path).unwrap();
+    let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
+    let session = Session::new(opened, false, Durability::Os);
+    run(async {
+        let turn = session.guard(Instant::now(), ()).unwrap();
+        let (turn, _, committed) = turn
+            .commit(&Cancel::new(), |_| Ok(PlannedLines::default()))
+            .await;
+        committed.unwrap();
+        let turn = turn.unwrap();
+        assert_eq!(turn.handovers_beside(|_| Some(Vec::new())).count(), 0);
+        let writes = |_| {
+            (&late).write_all(entries("last", 1).as_bytes()).unwrap();
+            Some(Vec::new())
+        };
+        assert_eq!(turn.handovers_beside(writes).count(), 1);
+    });
+}

@@ -104,7 +104,7 @@ pub fn openers_of(identity: Identity) -> Option<Vec<u32>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
+pub fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
     None
 }
 
