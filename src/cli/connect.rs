@@ -17,6 +17,7 @@ use treelined_files::os::ready::{is_readable, wait_to_read};
 pub(crate) use treelined_files::os::socket::Stream;
 use treelined_files::os::stream::{stdin, stdout};
 use treelined_files::os::watch::Process;
+use treelined_service::endpoint::runtime_file::FoundInfo;
 use treelined_service::endpoint::{START_TIMEOUT, reach};
 
 /// The number of bytes that are copied at a time.
@@ -59,7 +60,7 @@ pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<Exit
     shared.check_options(options, &daemon.info)?;
     let process = Process::open(daemon.info.pid).ok();
     let process = process.ok_or_else(|| gone(daemon.info.pid))?;
-    match copy(&shared, stream, &process)? {
+    match copy(&shared, stream, (&daemon, &process))? {
         CopyEnd::Done => Ok(ExitCode::SUCCESS),
         CopyEnd::DaemonGone => Err(gone(daemon.info.pid)),
     }
@@ -83,7 +84,11 @@ enum CopyEnd {
 
 /// Copies stdin to the connection in a thread, and the connection to stdout in this thread, until the connection
 /// ends.
-fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Result<CopyEnd> {
+fn copy(
+    shared: &SharedDaemon,
+    stream: Stream,
+    (daemon, process): (&FoundInfo, &Process),
+) -> anyhow::Result<CopyEnd> {
     let input_ended = Arc::new(AtomicBool::new(false));
     let to_daemon = stream.try_clone().context("copy the connection")?;
     let ended = Arc::clone(&input_ended);
@@ -107,11 +112,15 @@ fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Res
     match pass(PolledInput(&stream), output) {
         Ok(()) if input_ended.load(Ordering::Acquire) => Ok(CopyEnd::Done),
         Err(CopyError::Write) => Ok(CopyEnd::Done),
-        // The daemon ends a connection after `shutdown`. A connection also ends if the daemon itself ends.
-        Ok(()) | Err(CopyError::Read) => match process.ends_within(DEATH).context("wait")? {
-            true => Ok(CopyEnd::DaemonGone),
-            false => Ok(CopyEnd::Done),
-        },
+        // The daemon ends a connection after `shutdown`. A connection also ends if the daemon itself ends. Then the
+        // daemon removes its runtime file first, and its process may end much later on a busy machine.
+        Ok(()) | Err(CopyError::Read) => {
+            let is_gone = process.ends_within(DEATH).context("wait")? || !daemon.is_alive();
+            match is_gone {
+                true => Ok(CopyEnd::DaemonGone),
+                false => Ok(CopyEnd::Done),
+            }
+        }
     }
 }
 

@@ -14,9 +14,9 @@ use treelined_files::os::file::{Location, identity_of, is_private, status_of};
 use treelined_files::os::handle::HandleAccess;
 
 /// How long a starter waits until its daemon is ready.
-pub const START_TIMEOUT: Duration = Duration::from_secs(3);
+pub const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a process waits for the lock while another process holds it. That process may be waiting for a daemon.
-pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
