@@ -2,7 +2,6 @@
 //! (session-file.md §4.9). No leaf moves, and the file opens at the entry at which that program continues.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::harness::*;
 
@@ -37,7 +36,6 @@ impl Grower {
     fn new(mut d: Daemon, name: char, path: &Path) -> Grower {
         d.ignore_bookkeeping();
         d.open(path);
-        d.deadline = Duration::from_secs(120);
         let leaf = d.leaf();
         let at = leaf.as_str().unwrap().to_owned();
         Grower {

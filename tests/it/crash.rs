@@ -53,7 +53,6 @@ fn a_kill_while_appending_loses_no_acknowledged_entry() {
     let (mut whole, mut torn) = whole_lines(&before);
     for kill in 0..kills {
         let mut d = Daemon::quiet_in(&home);
-        d.deadline = Duration::from_secs(30);
         d.ignore("diagnostics");
         let opened = d.open(&path);
         // The header is not an entry.

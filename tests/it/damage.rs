@@ -143,11 +143,7 @@ fn migrating_a_file_with_a_torn_tail_ends() {
             .command(&["migrate", path.to_str().unwrap()], &[])
             .spawn()
             .unwrap();
-        assert_eq!(
-            wait(&mut child, Duration::from_secs(100)),
-            Some(0),
-            "version {version}"
-        );
+        assert_eq!(wait(&mut child, DEADLINE), Some(0), "version {version}");
         assert_eq!(file_lines_that_are_json(&path), 3, "version {version}");
         assert!(
             fs::read_to_string(&path).unwrap().contains(torn),
@@ -304,7 +300,7 @@ fn a_sparse_file_of_200_gb_opens_without_reading_the_hole() {
     let mut d = Daemon::quiet_in(&home);
     let opened = d.open(&path);
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        began.elapsed() < Duration::from_secs(60),
         "{:?}",
         began.elapsed()
     );

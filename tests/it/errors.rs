@@ -256,7 +256,6 @@ fn overload(pause_ms: u64) -> Option<RpcError> {
     for name in ["event_resolved", "events_lost"] {
         d.ignore(name);
     }
-    d.deadline = std::time::Duration::from_secs(30);
     d.init(json!({"answers": {"session_before_tree": {}}}));
     d.create();
     d.user("big", &"x".repeat(50_000));

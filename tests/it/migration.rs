@@ -428,7 +428,7 @@ fn the_migrate_command_carries_over_lines_written_to_the_old_file() {
             eventually("it is carried over", || line_count(&path) == i - 70);
         }
         drop(late);
-        assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+        assert_eq!(wait(&mut child, DEADLINE), Some(0));
         assert_eq!(fs::read(backup_of(version, &path)).unwrap(), original);
         let lines = file_lines(&path);
         assert_eq!(lines[7]["message"]["content"], "late 78");
@@ -471,7 +471,6 @@ fn the_old_file_is_watched_for_a_minute() {
     let (home, path, _) = placed(2, 5);
     let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
     let mut d = Daemon::quiet_in(&home);
-    d.deadline = Duration::from_secs(30);
     d.open(&path);
     d.user("new", "x");
     thread::sleep(Duration::from_secs(45));

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::time::Duration;
 
 use crate::faults::{Shim, quiet};
 use crate::harness::*;
@@ -33,7 +32,6 @@ fn other_sessions_do_not_wait_for_a_slow_opening() {
     };
     let path = large(&home, 4);
     let mut d = quiet(&home, &[], &shim.env());
-    d.deadline = Duration::from_secs(60);
     let small = Log::new("small").user("u1", "", "x").save(&home);
     let open_already = d.create();
     d.user("u1", "x");
@@ -66,7 +64,6 @@ fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     let home = Home::in_memory();
     let path = large(&home, 4);
     let mut d = quiet(&home, &[], &[]);
-    d.deadline = Duration::from_secs(60);
     let message = |id: &str| json!({"sessionId": "large", "message": user("x"), "entryId": id});
     let requests = [
         d.send("open_session", json!({"path": path})),

@@ -178,7 +178,7 @@ fn only_regular_files_are_opened() {
         d.err_kind("open_session", json!({"path": path}), kind);
     }
     assert!(
-        began.elapsed() < Duration::from_secs(5),
+        began.elapsed() < Duration::from_secs(60),
         "nothing was waited for"
     );
     d.open(&real);

@@ -48,7 +48,7 @@ fn a_migration_loses_no_line_of_a_slow_writer() {
         late.write_all(line(number).as_bytes()).unwrap();
     }
     drop(late);
-    assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+    assert_eq!(wait(&mut child, DEADLINE), Some(0));
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2", "late3"]);
 }
 
@@ -72,7 +72,7 @@ fn a_repair_loses_no_line_of_another_writer() {
     thread::sleep(Duration::from_millis(1400));
     late.write_all(line(2).as_bytes()).unwrap();
     drop(late);
-    assert_eq!(wait(&mut child, Duration::from_secs(30)), Some(0));
+    assert_eq!(wait(&mut child, DEADLINE), Some(0));
     assert_eq!(ids_in(&home, &path), ["u1", "late1", "late2"]);
 }
 
@@ -103,7 +103,7 @@ fn repeated_repairs_lose_no_slow_append() {
     }
     writer.join().unwrap();
     for mut child in children {
-        wait(&mut child, Duration::from_secs(60));
+        wait(&mut child, DEADLINE);
     }
     let mut d = Daemon::quiet_in(&home);
     d.ignore("diagnostics");

@@ -27,7 +27,6 @@ fn memory(d: &Daemon) -> u64 {
 fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
     const SESSIONS: usize = 1_000;
     let mut d = Daemon::quiet_in(&Home::in_memory());
-    d.deadline = Duration::from_secs(60);
     let limit = Rlimit {
         current: Some(256),
         maximum: Some(256),
@@ -87,7 +86,6 @@ fn a_thousand_sessions_are_open_under_a_limit_of_256_descriptors() {
 fn unread_answers_stay_within_bounded_memory() {
     const REQUESTS: usize = 100_000;
     let mut d = Daemon::quiet();
-    d.deadline = Duration::from_secs(120);
     d.create();
     d.user("u1", &"x".repeat(2_000));
     let before = memory(&d);
@@ -138,7 +136,6 @@ fn unread_answers_stay_within_bounded_memory() {
 fn requests_that_wait_for_a_lock_stay_within_bounded_memory() {
     let requests = if is_long_run() { 100_000 } else { 12_000 };
     let mut d = Daemon::quiet();
-    d.deadline = Duration::from_secs(120);
     d.create();
     d.user("u1", "x");
     let path = d.home.only_file();
@@ -172,7 +169,6 @@ fn requests_that_wait_for_a_lock_stay_within_bounded_memory() {
 #[test]
 fn memory_grows_with_entries_and_not_with_bytes() {
     let mut d = Daemon::quiet();
-    d.deadline = Duration::from_secs(60);
     let mut log = Log::new("s1");
     for n in 0..40 {
         log = log.user(&format!("n{n}"), "", &"x".repeat(4 << 20));

@@ -123,7 +123,6 @@ fn append_in_thread(
     let (home, start) = (home.clone(), start.clone());
     thread::spawn(move || {
         let mut d = joined(&home);
-        d.deadline = Duration::from_secs(120);
         start.wait();
         let mut pending = Vec::new();
         for n in 0..each {
@@ -309,11 +308,15 @@ fn no_thread_wakes_up_while_idle() {
     let mut d = joined(&home);
     d.user("s1", "x");
     d.leaf();
-    thread::sleep(Duration::from_millis(500));
-    let before = context_switches(&d);
-    thread::sleep(Duration::from_secs(2));
-    let after = context_switches(&d);
-    assert_eq!(before, after, "threads that woke up, by name");
+    // On a busy machine the last work in the background may take longer.
+    let mut seen = vec![context_switches(&d)];
+    eventually("two seconds without a wake-up", || {
+        thread::sleep(Duration::from_secs(2));
+        seen.push(context_switches(&d));
+        let is_idle = seen.iter().rev().take(2).collect::<BTreeSet<_>>().len() == 1;
+        assert!(is_idle || seen.len() < 20, "threads that woke up: {seen:?}");
+        is_idle
+    });
 }
 
 /// The voluntary context switches of each thread.
@@ -371,7 +374,6 @@ fn batches_of_several_daemons_are_not_interleaved() {
         let home = home.clone();
         thread::spawn(move || {
             let mut d = joined(&home);
-            d.deadline = Duration::from_secs(60);
             let entry =
                 json!({"type": "custom", "customType": format!("w{number}"), "data": number});
             for _ in 0..rounds {

@@ -247,10 +247,7 @@ fn a_closed_pipe_is_no_failure() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    assert_eq!(
-        wait(&mut child, std::time::Duration::from_secs(20)),
-        Some(0)
-    );
+    assert_eq!(wait(&mut child, DEADLINE), Some(0));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
     assert_eq!(said, "");

@@ -110,9 +110,9 @@ fn requests_sent_before_a_half_close_are_answered() {
 
 #[test]
 fn an_idle_daemon_ends_once_nobody_is_connected() {
-    let mut shared = SharedDaemon::start_with(&["--idle-exit", "1s"], &[]);
+    let mut shared = SharedDaemon::start_with(&["--idle-exit", "5s"], &[]);
     let mut client = shared.client("client", json!({}));
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(std::time::Duration::from_millis(6000));
     client.ok("list_sessions", json!({}));
     drop(client);
     assert_eq!(shared.exited(), Some(0));

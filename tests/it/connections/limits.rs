@@ -3,7 +3,6 @@
 use crate::harness::*;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 /// The most connections at a time.
 const MAX: usize = 1024;
@@ -132,22 +131,12 @@ fn idle_connections_take_little_memory_and_leave_nothing() {
             .iter()
             .all(|count| *count < 40)
     };
-    let until = Instant::now() + Duration::from_secs(30);
-    while !few() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    eventually("the first connections are closed", few);
     let before = resident_kb(&shared);
     let connections = connect_all(&shared, &id, COUNT);
     let each = resident_kb(&shared).saturating_sub(before) / COUNT;
     assert!(each <= 100, "{each} kB for each connection");
     drop(connections);
-    while !few() {
-        assert!(
-            Instant::now() < until,
-            "{:?}",
-            threads_and_descriptors(&shared)
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    eventually("nothing is left", few);
     keeper.user("u2", "y");
 }

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 
@@ -32,9 +31,7 @@ fn status(shared: &SharedDaemon, field: &str) -> usize {
 
 /// The response to the frame that was sent on a connection.
 fn response(stream: &UnixStream) -> Json {
-    stream
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
     parse(&line).unwrap()
@@ -146,8 +143,7 @@ fn answers_that_nobody_reads_share_memory_and_the_rest_is_refused() {
 /// Reads what a client has asked for: the response of `open_session`, and of this many `get_entries`. Returns how many
 /// were answered.
 fn answered_of(stream: &mut BufReader<UnixStream>, count: usize) -> usize {
-    let wait = Some(Duration::from_secs(30));
-    stream.get_ref().set_read_timeout(wait).unwrap();
+    stream.get_ref().set_read_timeout(Some(DEADLINE)).unwrap();
     let opened = read_response(stream);
     assert_eq!(opened["id"], 0, "{opened}");
     // A read that is refused overtakes one that is answered.
@@ -238,11 +234,7 @@ fn summaries_share_memory_and_the_rest_is_refused() {
     };
     let summarize = json!({"targetId": "e0", "summarize": true});
     let running = one.send("navigate_tree", summarize.clone());
-    let until = std::time::Instant::now() + Duration::from_secs(30);
-    while !started.exists() {
-        assert!(std::time::Instant::now() < until, "the summarizer starts");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("the summarizer starts", || started.exists());
     for (method, params) in [
         ("navigate_tree", summarize.clone()),
         ("compact", json!({"keepRecentTokens": 1})),

@@ -36,10 +36,7 @@ fn a_passed_socket_is_served_and_stays_at_the_end() {
     let environ = fs::read(format!("/proc/{}/fd/3", daemon.id()));
     assert!(environ.is_err(), "a socket cannot be read as a file");
     home.run(&["stop"], &env, "").clean();
-    assert_eq!(
-        wait(&mut daemon, std::time::Duration::from_secs(10)),
-        Some(0)
-    );
+    assert_eq!(wait(&mut daemon, DEADLINE), Some(0));
     assert!(socket.exists(), "systemd listens on it further on");
     assert!(!beside(&socket, "json").exists());
 }
@@ -66,10 +63,7 @@ fn a_passed_socket_that_is_not_the_given_one_is_refused() {
         other.to_str().unwrap(),
     ];
     let mut daemon = activated(&home, &socket, &args);
-    assert_eq!(
-        wait(&mut daemon, std::time::Duration::from_secs(10)),
-        Some(1)
-    );
+    assert_eq!(wait(&mut daemon, DEADLINE), Some(1));
     let output = daemon.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(

@@ -1,7 +1,6 @@
 //! `treelined connect`: it copies bytes in both directions until an end, and refuses daemons of another version.
 
 use std::io::{BufRead, BufReader, Write};
-use std::time::Duration;
 
 use super::*;
 
@@ -70,7 +69,7 @@ fn the_end_of_the_daemon_ends_connect_with_a_message() {
         kill_process(background.pid(), signal).unwrap();
         let output = Output {
             stdout: Vec::new(),
-            code: wait(&mut client, Duration::from_secs(10)),
+            code: wait(&mut client, DEADLINE),
             stderr: std::io::read_to_string(client.stderr.take().unwrap()).unwrap(),
         };
         fails(&output, 1, &["has ended", "connect --start"]);

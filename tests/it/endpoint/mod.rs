@@ -117,7 +117,7 @@ fn wait_until_dead(pid: Pid) {
 /// Waits for a condition.
 #[track_caller]
 fn within(what: &str, condition: impl Fn() -> bool) {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let until = std::time::Instant::now() + DEADLINE;
     while !condition() {
         assert!(std::time::Instant::now() < until, "{what}: not in time");
         std::thread::sleep(std::time::Duration::from_millis(5));

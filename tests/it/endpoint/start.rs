@@ -150,12 +150,13 @@ fn two_session_directories_have_two_daemons() {
 #[test]
 fn a_daemon_with_an_idle_time_ends_by_itself_and_leaves_no_socket() {
     let home = Home::new();
-    let connect = |time: &str| {
-        let args = ["connect", "--start", "--idle-exit", time];
-        home.run(&args, &[], introduction())
-    };
-    connect("1s").clean();
-    fails(&connect("1m"), 1, &["--idle-exit 1s", "60s"]);
+    let args = |time| ["connect", "--start", "--idle-exit", time];
+    // While this client is connected, the daemon does not end.
+    let mut client = Daemon::spawned(&home, home.command(&args("1s"), &[]));
+    client.ok("list_sessions", json!({}));
+    let other = home.run(&args("1m"), &[], introduction());
+    fails(&other, 1, &["--idle-exit 1s", "60s"]);
+    drop(client);
     within("it ends", || !socket_of(&home).exists());
     fails(&home.run(&["status"], &[], ""), 3, &["no daemon runs"]);
 }

@@ -119,10 +119,7 @@ fn the_daemon_of_serve_is_found_too() {
         std::process::id()
     );
     drop(background);
-    assert_eq!(
-        wait(&mut daemon, std::time::Duration::from_secs(10)),
-        Some(0)
-    );
+    assert_eq!(wait(&mut daemon, DEADLINE), Some(0));
 }
 
 /// Stops a process, and waits until it has stopped. Its threads run for a moment after the signal, and could answer.

@@ -10,36 +10,62 @@ fn an_append_fails_with_session_locked_after_2_seconds() {
     let path = begun(&mut d);
     let holder = fs::File::open(&path).unwrap();
     holder.lock().unwrap();
-    let began = Instant::now();
     // All appends wait at the same time, not one after the other.
-    let waiting: Vec<Json> = (0..50)
-        .map(|n| {
-            d.send(
-                "append_message",
-                json!({"message": user("x"), "entryId": format!("w{n}")}),
-            )
-        })
-        .collect();
-    // In the meantime the daemon answers other requests.
-    d.ok("list_sessions", json!({}));
-    assert!(began.elapsed() < Duration::from_secs(1));
-    for id in &waiting {
-        let error = d.response(id).expect_err("the lock is held");
-        assert_eq!(error.kind, "sessionLocked");
-        assert_eq!(error.data["retryable"], true);
-    }
-    let took = began.elapsed();
-    assert!((2.0..3.5).contains(&took.as_secs_f64()), "{took:?}");
-    // A later append waits as long as the others, and succeeds as soon as the lock is free.
-    let late = d.send(
-        "append_message",
-        json!({"message": user("x"), "entryId": "u2"}),
-    );
-    std::thread::sleep(Duration::from_millis(500));
-    d.still_waits(&late);
-    holder.unlock().unwrap();
-    d.response(&late).expect("the lock is free");
-    agrees(&mut d, &path, &["u1", "a1", "u2"]);
+    takes_at_most(Duration::from_millis(3_500), || {
+        let began = Instant::now();
+        let waiting: Vec<Json> = (0..50)
+            .map(|n| {
+                d.send(
+                    "append_message",
+                    json!({"message": user("x"), "entryId": format!("w{n}")}),
+                )
+            })
+            .collect();
+        // In the meantime the daemon answers other requests.
+        d.ok("list_sessions", json!({}));
+        let answered = began.elapsed();
+        for id in &waiting {
+            let error = d.response(id).expect_err("the lock is held");
+            assert_eq!(error.kind, "sessionLocked");
+            assert_eq!(error.data["retryable"], true);
+        }
+        let took = began.elapsed();
+        assert!(took >= Duration::from_secs(2), "{took:?}");
+        // The other request takes at most a second.
+        took.max(answered + Duration::from_millis(2_500))
+    });
+    agrees(&mut d, &path, &["u1", "a1"]);
+}
+
+/// On a busy machine the two seconds may end before the lock is free.
+#[test]
+fn an_append_succeeds_as_soon_as_the_lock_is_free() {
+    let mut d = Daemon::quiet();
+    let path = begun(&mut d);
+    let mut ids = vec!["u1".to_owned(), "a1".to_owned()];
+    let has_succeeded = (0..20).any(|attempt| {
+        let id = format!("u2-{attempt}");
+        let holder = fs::File::open(&path).unwrap();
+        holder.lock().unwrap();
+        let late = d.send(
+            "append_message",
+            json!({"message": user("x"), "entryId": id}),
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        let is_waiting = d.has_no_response(&late);
+        holder.unlock().unwrap();
+        match d.response(&late) {
+            Ok(_) => ids.push(id),
+            Err(error) => {
+                assert_eq!(error.kind, "sessionLocked");
+                return false;
+            }
+        }
+        is_waiting
+    });
+    assert!(has_succeeded, "no append has waited and succeeded");
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    agrees(&mut d, &path, &ids);
 }
 
 #[test]

@@ -237,11 +237,14 @@ impl Daemon {
     /// Checks that this request has no response although a later one has.
     #[track_caller]
     pub(crate) fn still_waits(&mut self, id: &Json) {
+        assert!(self.has_no_response(id), "the request {id} was answered");
+    }
+
+    /// Whether this request has no response although a later one has.
+    #[track_caller]
+    pub(crate) fn has_no_response(&mut self, id: &Json) -> bool {
         self.ok("list_sessions", json!({}));
-        assert!(
-            !self.responses.contains_key(&id.to_string()),
-            "the request {id} was answered"
-        );
+        !self.responses.contains_key(&id.to_string())
     }
 
     /// Waits for the responses to all requests, and claims them.

@@ -25,8 +25,9 @@ pub(crate) use crate::sample::{self, is_long_run};
 pub(crate) use serde_json::json;
 pub(crate) type Json = serde_json::Value;
 
-/// How long a test waits for one message. It is long because a test machine can be busy.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// How long a test waits for one message, one condition or the end of one process. It is long because a test machine can
+/// be busy.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(300);
 
 /// The random generator of a test, with the seed `TREELINED_TEST_SEED` or `default`, which it prints.
 pub(crate) fn seeded_random(default: u64) -> Random {

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use super::daemon::read_stderr;
-use super::{Json, parse_message, wait};
+use super::{DEADLINE, Json, parse_message, wait};
 
 pub(crate) fn binary() -> PathBuf {
     option_env!("CARGO_BIN_EXE_treelined")
@@ -150,7 +149,7 @@ impl Home {
             bytes
         });
         let stderr = read_stderr(&mut child);
-        let code = wait(&mut child, Duration::from_secs(60));
+        let code = wait(&mut child, DEADLINE);
         writer.join().unwrap();
         Output {
             stdout: stdout.join().unwrap(),

@@ -40,7 +40,7 @@ impl SharedDaemon {
         all.extend(args);
         let mut child = home.command(&all, env).spawn().expect("the daemon starts");
         let stderr = read_stderr(&mut child);
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + DEADLINE;
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
             let ended = child.try_wait().unwrap();
             assert!(

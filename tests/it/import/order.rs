@@ -1,7 +1,6 @@
 //! The order of an import and other requests. protocol.md §1.6.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{conversation, params};
 use crate::harness::*;
@@ -16,8 +15,7 @@ fn sources() -> (Arc<Home>, Daemon) {
         let text = conversation(&session, 200);
         home.file(&format!("{session}.jsonl"), text.as_bytes());
     }
-    let mut d = Daemon::quiet_in(&home);
-    d.deadline = Duration::from_secs(60);
+    let d = Daemon::quiet_in(&home);
     (home, d)
 }
 

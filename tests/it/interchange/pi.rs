@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use crate::harness::*;
-
-const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(super) struct Pi {
     child: Child,

@@ -75,14 +75,8 @@ fn a_response_that_is_no_summary_is_a_failure() {
         assert!(!format!("{error:?}").contains(KEY), "{error:?}");
         assert_eq!(server.count(), 1);
     }
-    let nobody = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    fails(
-        &configured("openai", nobody.port(), "retries = 0"),
-        "connect",
-    );
+    let (_nobody, port) = refusing_port();
+    fails(&configured("openai", port, "retries = 0"), "connect");
 }
 
 #[test]

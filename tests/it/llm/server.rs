@@ -1,13 +1,26 @@
 //! A stand-in for a model provider, and its responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use rustix::net::{AddressFamily, SocketType};
+
 use crate::harness::*;
+
+/// A port that refuses connections: a socket is bound to it, so that no other program takes it, and does not listen.
+pub(super) fn refusing_port() -> (OwnedFd, u16) {
+    let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+    let socket = rustix::net::socket(family, kind, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = rustix::net::getsockname(&socket).unwrap();
+    let port = SocketAddrV4::try_from(address).unwrap().port();
+    (socket, port)
+}
 
 /// A request that the server has received.
 pub(super) struct Request {

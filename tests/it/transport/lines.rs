@@ -114,7 +114,7 @@ fn a_line_of_100_megabytes_is_answered_in_linear_time() {
     let began = Instant::now();
     let answers = Home::new().run(&[], &[], input).clean().responses();
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        began.elapsed() < Duration::from_secs(60),
         "took {:?}",
         began.elapsed()
     );
@@ -211,7 +211,6 @@ fn a_request_line_of_8_mb_is_read_in_linear_time() {
         let attempt = |_| {
             let text = "x".repeat(bytes);
             let mut d = Daemon::quiet();
-            d.deadline = Duration::from_secs(120);
             d.create();
             let began = Instant::now();
             d.user("big", &text);

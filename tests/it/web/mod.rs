@@ -17,16 +17,15 @@ use crate::harness::*;
 /// The port and the token in a daemon's runtime file. Waits until the file has them.
 #[track_caller]
 fn address_in(runtime_file: &PathBuf) -> (u16, String) {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
+    let mut found = None;
+    eventually("the daemon has a WebSocket", || {
         let text = fs::read_to_string(runtime_file).unwrap_or_default();
         let info: Json = serde_json::from_str(&text).unwrap_or_default();
-        if let (Some(url), Some(token)) = (info["webSocket"].as_str(), info["token"].as_str()) {
-            return (port_of(url), token.to_owned());
-        }
-        assert!(Instant::now() < until, "no WebSocket in {text}");
-        thread::sleep(Duration::from_millis(5));
-    }
+        let address = info["webSocket"].as_str().zip(info["token"].as_str());
+        found = address.map(|(url, token)| (port_of(url), token.to_owned()));
+        found.is_some()
+    });
+    found.unwrap()
 }
 
 /// The port of the URL of a WebSocket.

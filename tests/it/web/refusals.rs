@@ -80,7 +80,7 @@ fn slow_clients_are_closed_after_five_seconds() {
     assert_eq!(half.close_code(), Some(1008));
     let taken = begun.elapsed();
     assert!(taken > Duration::from_millis(4_900), "{taken:?}");
-    assert!(taken < Duration::from_secs(20), "{taken:?}");
+    assert!(taken < Duration::from_secs(60), "{taken:?}");
     daemon.check_serves();
 }
 
@@ -128,19 +128,15 @@ fn ten_thousand_refused_connections_leave_nothing_behind() {
     threads
         .into_iter()
         .for_each(|thread| thread.join().unwrap());
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
+    eventually("no descriptor is left", || {
         let (memory, descriptors) = resources(&daemon);
-        if descriptors <= before.1 {
-            assert!(memory < before.0 + (32 << 20), "{before:?} {memory}");
-            break;
-        }
+        let is_as_before = descriptors <= before.1;
         assert!(
-            Instant::now() < until,
-            "{before:?} {descriptors} descriptors"
+            !is_as_before || memory < before.0 + (32 << 20),
+            "{before:?} {memory}"
         );
-        thread::sleep(Duration::from_millis(50));
-    }
+        is_as_before
+    });
     let mut page = page;
     page.ok("list_sessions", json!({}));
     daemon.check_serves();

@@ -14,9 +14,19 @@ mod signals;
 mod undo;
 
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a recorder still writes after the end of its agent.
+const GRACE: Duration = Duration::from_secs(10);
+
+thread_local! {
+    /// Whether a recorder of this test may have ended before it had written everything. On a busy machine it may.
+    static MAY_LACK: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The daemon that the workspace has built.
 fn daemon() -> PathBuf {
@@ -59,8 +69,31 @@ impl Folders {
         command
     }
 
+    /// Completes the records with the option `--recover`. The lock of a journal may still be held by a process that the
+    /// killed recorder was starting.
+    fn recover(&self) {
+        let began = Instant::now();
+        loop {
+            let ended = self.command(&daemon()).arg("--recover").output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            let journals = self.journals();
+            if journals.is_empty() {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(120), "{journals:?}");
+        }
+    }
+
+    fn journals(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.path("state/journals")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
     /// Asks a daemon for the entries of the only session: role or type, text, and the number of the parent.
     fn recorded(&self) -> Vec<(String, String, Option<usize>)> {
+        if MAY_LACK.take() {
+            self.recover();
+        }
         let mut command = Command::new(daemon());
         command.arg("--session-dir").arg(self.path("sessions"));
         let mut peer = Editor::start(command);
@@ -168,8 +201,11 @@ impl Editor {
 
     /// Closes stdin and waits for the exit code.
     fn end(mut self) -> i32 {
+        let began = Instant::now();
         drop(self.stdin.take());
-        self.child.wait().unwrap().code().unwrap()
+        let code = self.child.wait().unwrap().code().unwrap();
+        MAY_LACK.set(MAY_LACK.get() || began.elapsed() >= GRACE);
+        code
     }
 }
 

@@ -6,18 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Folders {
-    /// Completes the records with the option `--recover`.
-    fn recover(&self) {
-        let ended = self.command(&daemon()).arg("--recover").output().unwrap();
-        assert!(ended.status.success(), "{ended:?}");
-        assert_eq!(self.journals(), Vec::<PathBuf>::new());
-    }
-
-    fn journals(&self) -> Vec<PathBuf> {
-        let files = std::fs::read_dir(self.path("state/journals")).unwrap();
-        files.map(|file| file.unwrap().path()).collect()
-    }
-
     /// Has a conversation with this number of turns, and kills the recorder within the next turn.
     fn killed_after(&self, daemon: &Path, turns: usize) {
         let mut command = self.command(daemon);
