@@ -1,7 +1,7 @@
 //! Bad input: each fault has its own kind of error, nothing is lost, and nothing hangs.
 
 use crate::daemon::{Daemon, message};
-use crate::single::Single;
+use crate::single::{Single, free_port};
 use crate::support::{Fleet, Machine, append};
 use async_nats::jetstream::stream::Config;
 use serde_json::json;
@@ -25,11 +25,9 @@ fn stream(change: impl FnOnce(&mut Config)) -> Config {
 fn servers_that_are_not_there_or_silent_are_unavailable_in_time() {
     let Some(fleet) = Fleet::get(7) else { return };
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    for address in [closed, silent.local_addr().unwrap()] {
+    let silent = silent.local_addr().unwrap().port();
+    for port in [free_port(), silent] {
+        let address = format!("127.0.0.1:{port}");
         let machine = Machine::with_log(format!("nats://{address}"));
         machine.make("s", 1, 10);
         let began = Instant::now();

@@ -18,7 +18,8 @@ fn cutting_proxy(server: u16, after: usize) -> u16 {
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
-        drop(listener);
+        // Later connections are closed at once. The port stays taken, so that no other program answers on it.
+        thread::spawn(move || listener.incoming().for_each(drop));
         let mut server = TcpStream::connect(("127.0.0.1", server)).unwrap();
         let (mut from_client, mut to_server) =
             (client.try_clone().unwrap(), server.try_clone().unwrap());

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -177,8 +178,15 @@ pub(crate) fn program() -> PathBuf {
     String::from_utf8(output.stdout).unwrap().trim().into()
 }
 
-/// A port that is free at this moment.
+/// A port that is free at this moment. It is below the ports that Linux gives to connections and to listeners without a
+/// port of their own, so that no other program takes it by chance.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(97);
+    let mut ports = std::iter::repeat_with(|| {
+        let number = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        10_000 + (number % 20_000) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).unwrap()
 }
