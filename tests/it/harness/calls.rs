@@ -162,10 +162,10 @@ impl Daemon {
 
     #[track_caller]
     pub(crate) fn response(&mut self, id: &Json) -> Result<Json, RpcError> {
-        let (_, message) = self.response_message(id);
+        let (_, mut message) = self.response_message(id);
         match message.get("error") {
             Some(error) => Err(RpcError::parse(error)),
-            None => Ok(message["result"].clone()),
+            None => Ok(message["result"].take()),
         }
     }
 
@@ -205,7 +205,7 @@ impl Daemon {
         let until = Instant::now() + self.deadline;
         loop {
             if let Some(at) = self.notifications.iter().position(|n| n["method"] == name) {
-                return self.notifications.remove(at).unwrap()["params"].clone();
+                return self.notifications.remove(at).unwrap()["params"].take();
             }
             self.receive(until, &format!("notification {name}"));
         }
@@ -219,7 +219,7 @@ impl Daemon {
             .into_iter()
             .partition(|n| n["method"] == name);
         self.notifications = others;
-        found.into_iter().map(|n| n["params"].clone()).collect()
+        found.into_iter().map(|mut n| n["params"].take()).collect()
     }
 
     /// Checks that no unclaimed notification of this name was received so far.

@@ -450,7 +450,7 @@ fn read_from(mut stdout: impl Read + Send + 'static, gate: Arc<Gate>) -> Receive
                 break;
             }
             let mut rest = &block[..n];
-            while let Some(end) = rest.iter().position(|&b| b == b'\n') {
+            while let Some(end) = memchr::memchr(b'\n', rest) {
                 line.extend_from_slice(&rest[..end]);
                 let whole = match String::from_utf8(std::mem::take(&mut line)) {
                     Ok(text) => Received::Line(text),

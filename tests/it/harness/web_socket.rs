@@ -161,7 +161,7 @@ impl Lines {
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.unfinished.extend(bytes);
-        while let Some(end) = self.unfinished.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', &self.unfinished) {
             let rest = self.unfinished.split_off(end + 1);
             let line = std::mem::replace(&mut self.unfinished, rest);
             self.stream.write_all(&frame(TEXT, &line[..end]))?;
