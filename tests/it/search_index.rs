@@ -73,7 +73,11 @@ fn a_daemon_killed_while_it_makes_the_index_leaves_searches_exact() {
     let expected = queries.map(|query| outcome(&mut plain, query));
     assert_eq!(expected[0]["totals"]["entries"], 14);
     let bytes = scanned(&mut plain);
-    for pause in [0, 1, 3, 10, 30, 60, 100, 200, 400] {
+    let pauses: &[u64] = match is_long_run() {
+        true => &[0, 1, 3, 10, 30, 60, 100, 200, 400],
+        false => &[0, 10, 60, 200],
+    };
+    for pause in pauses.iter().copied() {
         let mut d = indexing(&home);
         let first = outcome(&mut d, "apples");
         assert_eq!(first, expected[0], "{pause}");
@@ -110,7 +114,8 @@ fn a_damaged_index_changes_no_result_and_is_made_again() {
             .wrapping_add(1);
         (random >> 33) as usize % limit
     };
-    for round in 0..6 {
+    let rounds = if is_long_run() { 6 } else { 3 };
+    for round in 0..rounds {
         await_index(&mut d, bytes);
         let files = fs::read_dir(home.sessions().join(".cache")).unwrap();
         let files = files.map(|file| file.unwrap().path());

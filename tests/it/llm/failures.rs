@@ -112,7 +112,7 @@ fn an_endless_response_is_cut_off() {
 
 #[test]
 fn a_stream_cut_at_any_byte_is_a_failure_or_the_whole_text() {
-    let stride = if is_long_run() { 1 } else { 7 };
+    let stride = if is_long_run() { 1 } else { 23 };
     for (api, events) in [
         ("anthropic", anthropic_events(TEXT, "end_turn")),
         ("openai", openai_events(TEXT, "stop")),

@@ -524,7 +524,8 @@ fn random_operations_agree_with_a_naive_model() {
     let chosen = std::env::var("TREELINED_TEST_SEED")
         .ok()
         .map(|s| s.parse().expect("a number"));
-    let seeds = chosen.map_or_else(|| (1..=8).collect(), |seed: u64| vec![seed]);
+    let last = if is_long_run() { 40 } else { 4 };
+    let seeds = chosen.map_or_else(|| (1..=last).collect(), |seed: u64| vec![seed]);
     for seed in seeds {
         Run::begin(seed).go(120);
     }
