@@ -407,7 +407,12 @@ impl BodyReader<'_> {
     fn fill(&mut self, offset: u64, len: usize, ahead: usize) -> Result<()> {
         match &self.bodies.source {
             BodySource::File { file, .. } => {
-                self.window.resize(len.max(ahead), 0);
+                let wanted = len.max(ahead);
+                // New memory is zero already.
+                match self.window.len() < wanted {
+                    true => self.window = vec![0; wanted],
+                    false => self.window.truncate(wanted),
+                }
                 let read = read_at_least(file, &mut self.window, offset, len);
                 self.window.truncate(self.bodies.noticed(read)?);
             }
