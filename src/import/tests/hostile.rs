@@ -301,7 +301,8 @@ const LIKELY: &[&str] = &[
 #[test]
 fn random_records_are_read() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..1500 {
+    let sources = if sample::is_long_run() { 15_000 } else { 500 };
+    for _ in 0..sources {
         let mut source = String::new();
         for _ in 0..random.below(40) {
             let template = random.of(LIKELY);
