@@ -20,7 +20,8 @@
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: the repair of damage, on request;
 //! - [`cold`]: the cold file, which has the lines of shed branches;
-//! - [`shed`]: the move of branches into the cold file, and back;
+//! - [`shed`]: the move of branches into the cold file;
+//! - [`unshed`]: their way back;
 //! - `moved`: the change of the directory in the header, on request;
 //! - [`upstream`]: the team's stream, if the file is a replica of one.
 //!
@@ -49,6 +50,7 @@ pub mod repair;
 pub mod rewrite;
 pub mod shed;
 mod state;
+pub mod unshed;
 pub mod upstream;
 pub mod whole;
 
@@ -92,19 +94,27 @@ impl Log {
     /// Like [`Log::open`], until `cancel` ends it.
     pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let file = at.folder.file(&at.name, HandleAccess::Read)?;
-        Self::open_file(at, file, cancel)
+        Self::open_file(at, Handle::new(file, HandleAccess::Read), cancel)
     }
 
     /// Like [`Log::open_unless`], for an open file that another file has replaced at `at`.
     pub fn open_replaced(at: Location, file: File) -> Result<OpenedLog> {
-        Self::open_file(at, file, &Cancel::new())
+        Self::open_file(at, Handle::new(file, HandleAccess::Read), &Cancel::new())
     }
 
-    fn open_file(at: Location, file: File, cancel: &Cancel) -> Result<OpenedLog> {
-        let status = file::status_of(&file)
-            .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
+    /// Like [`Log::open`], for a file that does not have the name of `at`.
+    pub(super) fn open_unnamed(at: Location, file: File) -> Result<OpenedLog> {
+        Self::open_file(at, Handle::kept(file), &Cancel::new())
+    }
+
+    fn open_file(at: Location, handle: Handle, cancel: &Cancel) -> Result<OpenedLog> {
+        let stat = |error| Error::io(&format!("stat {}", at.path().display()), &error);
+        let file = handle.get(HandleAccess::Read, || {
+            at.folder.file(&at.name, HandleAccess::Read)
+        })?;
+        let status = file::status_of(&file).map_err(stat)?;
+        drop(file);
         let settled = status.is_settled().then_some(status);
-        let handle = Handle::new(file, HandleAccess::Read);
         let open = OpenFile::new(handle, status.identity);
         let mut log = FileLog::new(at, Some(open));
         let mut tree = Tree::new();

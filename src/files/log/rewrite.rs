@@ -23,6 +23,8 @@ use treelined_core::tree::{FilePlace, Node, Tree};
 
 /// The number of bytes that are copied or compared at a time.
 const COPIED: usize = 1 << 18;
+/// The number of bytes that are written at a time.
+pub(super) const BUFFER: usize = 1 << 18;
 
 /// The suffix of the name of the original file.
 fn backup_suffix(version: u64) -> String {
@@ -127,15 +129,20 @@ pub fn replace(
     let failed = |error: io::Error| Error::io(&format!("write {}", to.path().display()), &error);
     let written = (|| {
         let temporary = Temporary::for_name(&at.folder, &to.name)?;
-        let mut out = BufWriter::with_capacity(1 << 18, &**temporary.file());
+        let mut out = BufWriter::with_capacity(BUFFER, &**temporary.file());
         write(&mut out)?;
         out.flush()?;
         drop(out);
-        temporary.file().sync_all()?;
-        temporary.name(to)?;
-        to.folder.sync()
+        finish(temporary, to)
     })();
     written.map_err(failed)
+}
+
+/// Syncs a written file, and gives it the name of `to`.
+pub(super) fn finish(temporary: Temporary, to: &Location) -> io::Result<()> {
+    temporary.file().sync_all()?;
+    temporary.name(to)?;
+    to.folder.sync()
 }
 
 fn copy(from: &File, out: &mut impl Write) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Moves the lines of archived branches into the cold file, and back (session-file.md §4.10).
+//! Moves the lines of archived branches into the cold file (session-file.md §4.10). `unshed` moves them back.
 //!
 //! The cold file is written before lines leave the session file, and cleared after they are back. So after a crash at
 //! any point each line is in the session file, or its branch has a record there and the line is in the cold file.
@@ -7,13 +7,11 @@ use super::append::{self, Lock};
 use super::body::Bodies;
 use super::cold::{self, ColdReader, Digest, Piece, SUFFIX, ShedRecords};
 use super::lines::{Lines, RawLine};
-use super::repair::locked;
 use super::rewrite::{self, copy_range};
 use super::state::{Log, LogStorage};
 use crate::os::file::{self, File, Location};
-use crate::os::process;
 use crate::os::temporary;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,15 +49,15 @@ pub struct StayingBranch {
 }
 
 /// The lines of a session file that take part in a move to the cold file.
-struct ShedSource<'a> {
-    at: &'a Location,
+pub(super) struct ShedSource<'a> {
+    pub(super) at: &'a Location,
     tree: &'a Tree,
     bodies: Bodies,
-    records: ShedRecords,
+    pub(super) records: ShedRecords,
     /// The locked file.
-    file: &'a File,
+    pub(super) file: &'a File,
     /// The lines after the header.
-    lines: Range<u64>,
+    pub(super) lines: Range<u64>,
 }
 
 /// The archived branches, and which of them stay.
@@ -95,44 +93,11 @@ impl Log {
         Ok((branches, staying))
     }
 
-    /// Moves the lines of shed branches back. Requires the lock, and all lines in `tree`. After this call the caller
-    /// must reopen the log.
-    pub fn unshed(&self, lock: &Lock, tree: &Tree, entry_ids: &HashSet<String>) -> Result<()> {
-        let session = self.shed_source(lock, tree)?;
-        let (at, records) = (session.at, &session.records);
-        let failed = |error: io::Error| session.failed("restore branches of", &error);
-        temporary::remove_abandoned(&at.folder).map_err(failed)?;
-        let is_meant = |of: &str| entry_ids.contains(of);
-        cold::check(at, records, is_meant, |line| {
-            let id = json::get(line, "id").and_then(json::id);
-            id.is_some_and(|id| tree.find_any(&id).is_some())
-        })?;
-        let stored = cold::open(at)?;
-        rewrite::replace(at, at, |out| {
-            copy_range(out, session.file, 0, session.lines.start)?;
-            let mut reader = ColdReader::new(stored.as_ref(), records)?;
-            session.walk(&mut reader, |piece| match piece {
-                Piece::Hot(_, line) => cold::write_hot(out, session.file, line),
-                Piece::Record(line, of) if !is_meant(of) => {
-                    cold::write_hot(out, session.file, line)
-                }
-                Piece::Cold(line) if is_meant(&line.of) => {
-                    out.write_all(&line.line)?;
-                    out.write_all(b"\n")
-                }
-                Piece::Record(..) | Piece::Cold(_) => Ok(()),
-            })?;
-            out.flush()?;
-            session.keep_time(out.get_ref())
-        })?;
-        // The session file has the lines, so their copies in the cold file do no harm.
-        if let Err(error) = session.clear_cold(stored.as_ref(), is_meant) {
-            tracing::warn!(%error, "lines that are back in a session stay in its cold file");
-        }
-        Ok(())
-    }
-
-    fn shed_source<'a>(&'a self, lock: &'a Lock, tree: &'a Tree) -> Result<ShedSource<'a>> {
+    pub(super) fn shed_source<'a>(
+        &'a self,
+        lock: &'a Lock,
+        tree: &'a Tree,
+    ) -> Result<ShedSource<'a>> {
         let (LogStorage::File(log), Some(locked)) = (&self.store, lock.file()) else {
             return Err(in_memory());
         };
@@ -159,42 +124,17 @@ impl Log {
     }
 }
 
-/// Moves all shed branches of a session back, for a program that needs all its lines. Fails without a change if another
-/// program has the file open for writing.
-pub fn restore(at: &Location) -> Result<()> {
-    if !cold::is_there(at) {
-        return Ok(());
-    }
-    let mut opened = Log::open(at.clone())?;
-    if !opened.tree.has_shed() {
-        return Ok(());
-    }
-    let writers = opened.log.identity().and_then(process::writers_of);
-    if let Some(writer) = writers.unwrap_or_default().first() {
-        let why = format!("process {writer} has it open for writing: end it first");
-        return Err(Error::new(Kind::SessionLocked, why));
-    }
-    let lock = locked(&mut opened.log)?;
-    let read = Log::open(at.clone())?;
-    if read.log.identity() != opened.log.identity() {
-        return Err(append::replaced());
-    }
-    let shed = read.tree.shed().into_iter().map(|(id, _)| id.to_owned());
-    let entry_ids: HashSet<String> = shed.collect();
-    read.log.unshed(&lock, &read.tree, &entry_ids)
-}
-
 /// The error for a session without a file.
 pub(crate) fn in_memory() -> Error {
     Error::invalid_params("sessionId", "names a session without a file")
 }
 
 impl ShedSource<'_> {
-    fn failed(&self, action: &str, error: &io::Error) -> Error {
+    pub(super) fn failed(&self, action: &str, error: &io::Error) -> Error {
         Error::io(&format!("{action} {}", self.at.path().display()), error)
     }
 
-    fn walk(
+    pub(super) fn walk(
         &self,
         cold: &mut ColdReader<'_>,
         take: impl FnMut(Piece<'_>) -> io::Result<()>,
@@ -203,7 +143,7 @@ impl ShedSource<'_> {
     }
 
     /// pi continues the session that was written last, so the time of the file stays.
-    fn keep_time(&self, new: &File) -> io::Result<()> {
+    pub(super) fn keep_time(&self, new: &File) -> io::Result<()> {
         new.set_modified(self.file.metadata()?.modified()?)
     }
 
@@ -367,24 +307,6 @@ impl ShedSource<'_> {
             }
             out.flush()?;
             self.keep_time(out.get_ref())
-        })
-    }
-
-    /// Removes the lines of these branches from the cold file.
-    fn clear_cold(&self, stored: Option<&File>, is_meant: impl Fn(&str) -> bool) -> Result<()> {
-        let to = self.at.beside(SUFFIX);
-        if self.records.are_all(&is_meant) {
-            let removed = to.folder.remove(&to.name).and_then(|()| to.folder.sync());
-            return removed.map_err(|error| self.failed("remove the cold file of", &error));
-        }
-        rewrite::replace(&to, &to, |out| {
-            let mut reader = ColdReader::new(stored, &self.records)?;
-            while let Some(line) = reader.take()? {
-                if !is_meant(&line.of) {
-                    cold::write_cold(out, line.at, &line.of, &line.line)?;
-                }
-            }
-            Ok(())
         })
     }
 }
@@ -561,6 +483,18 @@ impl WholeLines {
             (Some(error), _) => Err(error),
             (None, walked) => walked.map_err(|error| Error::io("read the session file", &error)),
         }
+    }
+
+    /// The first entry of the branch of each entry in the cold file, by the id of the entry.
+    pub(super) fn branches(&self) -> io::Result<HashMap<String, String>> {
+        let mut branches = HashMap::new();
+        let mut reader = ColdReader::new(self.cold.as_ref(), &self.records)?;
+        while let Some(line) = reader.take()? {
+            if let Some(id) = json::get(&line.line, "id").and_then(json::id) {
+                branches.insert(id.into_owned(), line.of);
+            }
+        }
+        Ok(branches)
     }
 
     /// The bytes of the lines in the cold file, as the records say.

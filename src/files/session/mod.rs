@@ -89,7 +89,7 @@ impl Session {
         durability: Durability,
         upstream: Option<Arc<dyn Upstream>>,
     ) -> Arc<Self> {
-        let OpenedLog { log, tree, .. } = opened;
+        let log = &opened.log;
         let path = log.location().map(Location::path);
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
@@ -100,24 +100,14 @@ impl Session {
         Arc::new(Self {
             id: SessionId::new(id),
             cwd: cwd.unwrap_or_default(),
-            parent: log
-                .header()
-                .and_then(|header| header.parent_session.clone()),
+            parent: header.and_then(|header| header.parent_session.clone()),
             is_newer,
             ephemeral,
             path,
             nonce: uuid::Uuid::new_v4().as_fields().0,
             core: Arc::new(tokio::sync::Mutex::new(SessionState {
-                below: Below::from_now_on(&tree),
-                log,
-                tree,
-                read_only: read_only || is_newer,
-                predecessors: Vec::new(),
-                contended_since: None,
-                until: None,
                 upstream,
-                unknown_first: None,
-                first_message: OnceLock::new(),
+                ..SessionState::of(opened, read_only || is_newer)
             })),
             activity: Mutex::new(None),
             ended: Notify::new(),
@@ -217,6 +207,23 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
+    /// The state of a session as it was read.
+    fn of(opened: OpenedLog, read_only: bool) -> Self {
+        let OpenedLog { log, tree, .. } = opened;
+        Self {
+            below: Below::from_now_on(&tree),
+            log,
+            tree,
+            read_only,
+            predecessors: Vec::new(),
+            contended_since: None,
+            until: None,
+            upstream: None,
+            unknown_first: None,
+            first_message: OnceLock::new(),
+        }
+    }
+
     /// Sets whether the session is open for reading only in this daemon.
     pub fn set_read_only(&mut self, read_only: bool) {
         self.read_only = read_only;

@@ -3,11 +3,12 @@
 use super::commit::CommitOutcome;
 use super::state::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
-use crate::log::Standing;
 use crate::log::append::Lock;
 use crate::log::cold::{self, ShedRecords};
 use crate::log::shed::{StayingBranch, in_memory};
+use crate::log::unshed::WholeCheck;
 use crate::log::upstream::is_replica;
+use crate::log::{OpenedLog, Standing};
 use crate::os::process;
 use hashbrown::HashSet;
 use serde_json::json;
@@ -24,13 +25,15 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A move of branches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColdMove {
     /// Archived branches go into the cold file.
     Shed,
-    /// They come back.
-    Unshed,
+    /// They come back, if the check allows it.
+    Unshed(Option<BranchCheck>),
 }
+
+/// Checks a session as it will be with its branches back. An error leaves it as it is.
+pub type BranchCheck = Box<dyn FnMut(&SessionState) -> Result<()> + Send>;
 
 /// The branches of a move.
 #[derive(Debug, Default)]
@@ -53,7 +56,7 @@ impl<T: Send + 'static> SessionGuard<T> {
             let mut changes = Changes::default();
             let moved = match direction {
                 ColdMove::Shed => self.shed(&entry_ids, &*source, &mut changes),
-                ColdMove::Unshed => self.unshed(&entry_ids, &mut changes),
+                ColdMove::Unshed(check) => self.unshed(&entry_ids, check, &mut changes),
             };
             let moved = moved.map(|moved| {
                 let mut outcome = CommitOutcome::default();
@@ -90,7 +93,12 @@ impl SessionState {
         Ok(MovedBranches { moved, staying })
     }
 
-    fn unshed(&mut self, entry_ids: &[String], changes: &mut Changes) -> Result<MovedBranches> {
+    fn unshed(
+        &mut self,
+        entry_ids: &[String],
+        check: Option<BranchCheck>,
+        changes: &mut Changes,
+    ) -> Result<MovedBranches> {
         let lock = self.lock_alone(changes)?;
         let records = ShedRecords::of(&self.tree, &self.bodies())?;
         let all = self.tree.shed().into_iter().map(|(id, _)| id.to_owned());
@@ -104,7 +112,19 @@ impl SessionState {
         if meant.is_empty() {
             return Ok(MovedBranches::default());
         }
-        self.log.unshed(&lock, &self.tree, &meant)?;
+        let mut check = check.map(|mut check| {
+            let leaf_id = self.leaf_id().map(str::to_owned);
+            move |opened: OpenedLog| {
+                let mut with_branches = Self::of(opened, false);
+                let leaf = leaf_id
+                    .as_deref()
+                    .and_then(|id| with_branches.tree.find(id));
+                with_branches.tree.set_leaf(leaf);
+                check(&with_branches)
+            }
+        });
+        let check = check.as_mut().map(|check| check as WholeCheck<'_>);
+        self.log.unshed(&lock, &self.tree, &meant, check)?;
         let in_order = self.tree.shed();
         let moved = in_order.into_iter().filter(|(id, _)| meant.contains(*id));
         let moved = moved

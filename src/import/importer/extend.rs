@@ -1,30 +1,24 @@
 //! Extends sessions of earlier imports: appends the tool's new records while it holds the lock of the session file.
 //! Existing entries never change. If the tool has changed a node, the new version becomes a sibling of the old entry.
 
+use super::appender::{Appender, lock_fresh};
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::git::InGit;
 use super::line::{Contents, LineLinks};
+use super::shed::LockedSession;
 use crate::family::forest::{EntryContent, TreeEntry};
 use crate::ids::NodeId;
 use crate::importer::report::ImportedSession;
 use crate::member::Body;
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::tree::{Node, Tree, branches};
-use treelined_files::log::append::{self, Lock, TryLock};
-use treelined_files::log::{OpenedLog, Standing};
+use treelined_files::log::OpenedLog;
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 
-/// The longest wait for the lock of a session file.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause between two attempts to take the lock.
-const PAUSE: Duration = Duration::from_millis(1);
-/// The most bytes of new lines in memory before they are written. A smaller import writes once.
-const MAX_WAITING_BYTES: usize = 48 << 20;
 /// The members of a stored line that do not come from a mapper.
 const NOT_MAPPED: [&str; 7] = [
     "type",
@@ -48,28 +42,28 @@ impl SessionWork<'_> {
         writes: bool,
     ) -> Result<ImportedSession> {
         self.row.path = at.path().display().to_string();
-        let mut opened = store.open(at.clone(), self.cancel)?;
-        let lock = match writes {
-            true => Some(lock_fresh(store, &at, &mut opened, self.cancel)?),
-            false => None,
-        };
-        let compared = self.tree.adopted.compared;
-        if compared.is_some_and(|compared| compared != opened.tree.node_count()) {
-            return Err(Error::new(
-                Kind::SessionLocked,
-                "the session grew while the import compared it; import again",
-            ));
+        loop {
+            let mut opened = store.open(at.clone(), self.cancel)?;
+            let lock = match writes {
+                true => Some(lock_fresh(store, &at, &mut opened, self.cancel)?),
+                false => None,
+            };
+            let session = LockedSession::new(opened)?;
+            let whole = session.whole();
+            let compared = self.tree.adopted.compared;
+            if compared.is_some_and(|compared| compared != whole.tree.node_count()) {
+                return Err(Error::new(
+                    Kind::SessionLocked,
+                    "the session grew while the import compared it; import again",
+                ));
+            }
+            let planned = Extension::plan(&self, contents, is_known, whole)?;
+            self.count(&planned, whole)?;
+            let mut file = Appender::new(session, lock);
+            if self.write(&planned, contents, &mut file)? {
+                return Ok(self.row);
+            }
         }
-        let planned = Extension::plan(&self, contents, is_known, &opened)?;
-        self.count(&planned, &opened)?;
-        let mut file = Appender {
-            opened,
-            lock,
-            waiting: Vec::new(),
-            bytes: 0,
-        };
-        self.write(&planned, contents, &mut file)?;
-        Ok(self.row)
     }
 
     fn count(&mut self, planned: &Extension, opened: &OpenedLog) -> Result<()> {
@@ -121,17 +115,19 @@ impl SessionWork<'_> {
         Ok(())
     }
 
-    /// Writes the planned entries, if there are any. The last line is the leaf record.
+    /// Writes the planned entries, if there are any. The last line is the leaf record. False if nothing was written,
+    /// since shed branches had to be moved back first.
     fn write(
         &mut self,
         planned: &Extension,
         contents: &mut dyn Contents,
         file: &mut Appender,
-    ) -> Result<()> {
-        let tree = &file.opened.tree;
-        let name = self.new_name(&file.opened)?;
+    ) -> Result<bool> {
+        let whole = file.session.whole();
+        let tree = &whole.tree;
+        let name = self.new_name(whole)?;
         self.row.name = name.clone().or_else(|| tree.name().map(str::to_owned));
-        let leaf = Leaf::find(&file.opened, self)?;
+        let leaf = Leaf::find(whole, self)?;
         let source = planned.leaf.clone();
         let source_node = source.as_deref().and_then(|id| tree.find(id));
         let has_moved = leaf.is_left_by_import
@@ -145,13 +141,18 @@ impl SessionWork<'_> {
             || has_moved
             || !labels.is_empty()
             || leaf.has_import && self.git.has_seen_more(&leaf.git);
-        if !is_new || file.lock.is_none() {
-            return Ok(());
-        }
+        let Some(lock) = file.lock.as_ref().filter(|_| is_new) else {
+            return Ok(true);
+        };
         let to = match leaf.is_left_by_import {
             true => source.clone(),
             false => leaf.id.clone(),
         };
+        let used = self.used(planned, &labels);
+        let used = used.iter().map(String::as_str).chain(to.as_deref());
+        if file.session.bring_back(lock, used)? {
+            return Ok(false);
+        }
         let from = planned.steps.last().map(|step| step.id.to_string());
         let from = from.or_else(|| leaf.id.clone());
         // The number includes leaf records, so that each leaf record gets another id.
@@ -189,7 +190,22 @@ impl SessionWork<'_> {
             entries,
             git_before: &leaf.git,
         }))?;
-        file.finish()
+        file.finish()?;
+        Ok(true)
+    }
+
+    /// The ids of the entries that the planned lines are placed below, or name.
+    fn used(&self, planned: &Extension, labels: &[Vec<u8>]) -> Vec<String> {
+        let mut used: Vec<String> = Vec::new();
+        for step in &planned.steps {
+            used.extend(step.parent.clone());
+            used.extend(step.copied_from.map(|id| id.to_string()));
+            let kept = self.tree.entries.get(step.entry).and_then(first_kept);
+            used.extend(kept.and_then(|kept| planned.renamed(kept)));
+        }
+        let targets = labels.iter().filter_map(|line| json::get(line, "targetId"));
+        used.extend(targets.filter_map(json::id).map(Into::into));
+        used
     }
 
     /// The lines with labels for new forks.
@@ -509,84 +525,4 @@ fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     mapped
-}
-
-/// Appends lines to a file whose lock it holds. Without a lock, nothing is written.
-struct Appender {
-    opened: OpenedLog,
-    lock: Option<Lock>,
-    waiting: Vec<Vec<u8>>,
-    bytes: usize,
-}
-
-impl Appender {
-    fn push(&mut self, line: Vec<u8>) -> Result<()> {
-        if self.bytes > 0 && self.bytes + line.len() > MAX_WAITING_BYTES {
-            self.write()?;
-        }
-        self.bytes += line.len();
-        self.waiting.push(line);
-        Ok(())
-    }
-
-    fn write(&mut self) -> Result<()> {
-        let lines = std::mem::take(&mut self.waiting);
-        self.bytes = 0;
-        let Some(lock) = self.lock.as_ref().filter(|_| !lines.is_empty()) else {
-            return Ok(());
-        };
-        let OpenedLog { log, tree, .. } = &mut self.opened;
-        let mut outcome = log.write(lock, lines)?;
-        let failure = outcome.failure.take();
-        log.take_in(tree, &outcome)?;
-        failure.map_or(Ok(()), Err)
-    }
-
-    /// Writes the remaining lines and syncs the file.
-    fn finish(&mut self) -> Result<()> {
-        self.write()?;
-        if let Some((file, _)) = self.opened.log.file_to_sync()? {
-            let synced = file.sync_data();
-            synced.map_err(|error| Error::io("sync the session file", &error))?;
-        }
-        Ok(())
-    }
-}
-
-/// Takes the lock of the file, and reads the entries that other processes have written.
-fn lock_fresh(
-    store: &Store,
-    at: &Location,
-    opened: &mut OpenedLog,
-    cancel: &treelined_files::cancel::Cancel,
-) -> Result<Lock> {
-    let began = Instant::now();
-    loop {
-        if cancel.is_cancelled() {
-            return Err(Error::cancelled());
-        }
-        if let TryLock::Locked(lock) = opened.log.try_lock()? {
-            match opened.log.standing()? {
-                Standing::Unchanged => return Ok(lock),
-                Standing::Grown(_) => {
-                    opened.log.refresh(&mut opened.tree)?;
-                    return Ok(lock);
-                }
-                Standing::Replaced => {
-                    drop(lock);
-                    *opened = store.open(at.clone(), cancel)?;
-                }
-                Standing::Deleted => return Err(append::deleted()),
-            }
-        }
-        if began.elapsed() > LOCK_TIMEOUT {
-            let mut error = Error::new(
-                Kind::SessionLocked,
-                "another process holds the lock of the session file",
-            );
-            error.retry_after_ms = Some(500);
-            return Err(error);
-        }
-        std::thread::sleep(PAUSE);
-    }
 }

@@ -12,7 +12,7 @@
 //! - [`home`] finds the sessions from which conversations were handed over. [`adopt`] finds the nodes that these
 //!   sessions already have, because they were [`handed`] over or because a recorder wrote them ([`recorded`]).
 //! - [`batch`] joins the members into sessions. [`create`] writes new sessions ([`new_file`]), and [`extend`] appends
-//!   to existing ones; [`line`] makes the lines of both.
+//!   to existing ones ([`appender`]), also beside shed branches ([`shed`]); [`line`] makes the lines of both.
 //! - [`report`] is the report of an import, and [`result`] collects it. [`repeat`] answers with the last report while
 //!   nothing has changed. [`anew`] writes existing sessions again from the beginning.
 //! - [`watch`] waits for changes, and [`hook`] imports for a tool's hook. [`limits`] has the limits on one source,
@@ -21,6 +21,7 @@
 
 mod adopt;
 mod anew;
+mod appender;
 mod batch;
 mod create;
 pub(crate) mod databases;

@@ -241,7 +241,6 @@ impl Import<'_> {
         known: &Known,
         ledger: &Ledger,
     ) -> Result<()> {
-        shed::bring_back(batch, &known.sessions, !self.request.is_dry_run);
         let homes: HashSet<&String> = homes.values().collect();
         let recorded = self.recorded(batch, known)?;
         for at in 0..batch.forest.sessions.len() {
@@ -253,7 +252,7 @@ impl Import<'_> {
             let is_home =
                 homes.contains(id) || recorded.contains(id) || row.is_some_and(|row| row.is_home);
             if let Some(file) = known.sessions.get(id).filter(|_| is_home) {
-                let opened = self.store.open(file.clone(), self.cancel);
+                let opened = shed::open_whole(self.store, file, self.cancel);
                 let adopted = opened.and_then(|opened| batch.adopt(at, &opened));
                 match adopted {
                     Err(error) if ends_import(&error) => return Err(error),

@@ -1,38 +1,67 @@
-//! Sessions with shed branches: an import compares a session with its source, so it needs all lines of the session
-//! (session-file.md §4.10).
+//! Sessions with shed branches: an import compares a session with its source, so it reads all lines of the session. It
+//! brings a branch back only if it places or names something in it (session-file.md §4.10).
 
-use super::batch::Batch;
-use std::collections::HashMap;
+use hashbrown::HashSet;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_files::log::{cold, shed};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::append::Lock;
+use treelined_files::log::unshed::WholeLog;
+use treelined_files::log::{OpenedLog, cold};
 use treelined_files::os::file::Location;
+use treelined_files::os::process;
+use treelined_files::store::Store;
 
 /// Whether a session has at least as many bytes as it had once. The lines of shed branches count.
 pub(super) fn is_as_long(at: &Location, len: Option<u64>) -> bool {
     cold::size_with(at).is_ok_and(|size| len.is_none_or(|len| size >= len))
 }
 
-/// Moves the shed branches of the sessions of a batch back. A session whose branches cannot be moved back is not
-/// compared.
-pub(super) fn bring_back(batch: &mut Batch, known: &HashMap<String, Location>, writes: bool) {
-    let sessions = batch.forest.sessions.iter().enumerate();
-    let failed: Vec<(usize, Error)> = sessions
-        .filter_map(|(number, tree)| {
-            let at = known.get(&tree.session_id)?;
-            Some((number, whole(at, writes).err()?))
-        })
-        .collect();
-    batch.not_compared.extend(failed);
+/// Opens a session with the lines of its shed branches, to read it.
+pub(super) fn open_whole(store: &Store, at: &Location, cancel: &Cancel) -> Result<OpenedLog> {
+    WholeLog::of_unlocked(|| store.open(at.clone(), cancel))
 }
 
-fn whole(at: &Location, writes: bool) -> Result<()> {
-    match writes {
-        true => shed::restore(at),
-        false if cold::is_there(at) => {
-            let why = "the session has shed branches, which only an import that writes brings back: \
-                       run `treelined unshed` first";
-            Err(Error::new(Kind::SessionLocked, why))
+/// A session file whose lock is held, and its whole session.
+pub(super) struct LockedSession {
+    pub(super) opened: OpenedLog,
+    whole: Option<WholeLog>,
+}
+
+impl LockedSession {
+    pub(super) fn new(opened: OpenedLog) -> Result<Self> {
+        let whole = WholeLog::of(&opened)?;
+        Ok(Self { opened, whole })
+    }
+
+    /// The session with the lines of its shed branches.
+    pub(super) fn whole(&self) -> &OpenedLog {
+        self.whole
+            .as_ref()
+            .map_or(&self.opened, |whole| &whole.opened)
+    }
+
+    /// Moves the shed branches back that have one of these entries. True if there are some; then the session must be
+    /// opened again.
+    pub(super) fn bring_back<'e>(
+        &self,
+        lock: &Lock,
+        entries: impl Iterator<Item = &'e str>,
+    ) -> Result<bool> {
+        let Some(whole) = &self.whole else {
+            return Ok(false);
+        };
+        let branches = entries.filter_map(|id| whole.branch_of(id).map(str::to_owned));
+        let branches: HashSet<String> = branches.collect();
+        if branches.is_empty() {
+            return Ok(false);
         }
-        false => Ok(()),
+        let writers = self.opened.log.identity().and_then(process::writers_of);
+        if let Some(writer) = writers.unwrap_or_default().first() {
+            let why = format!("process {writer} has it open for writing: end it first");
+            return Err(Error::new(Kind::SessionLocked, why));
+        }
+        let OpenedLog { log, tree, .. } = &self.opened;
+        log.unshed(lock, tree, &branches, None)?;
+        Ok(true)
     }
 }

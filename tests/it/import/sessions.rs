@@ -1,6 +1,7 @@
 //! Imported sessions are ordinary sessions. They can be forked and compacted, and they have totals and subagents.
 //! Options decide where their files are.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -490,70 +491,87 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
     }
 }
 
-/// Shed entries are not in the session file, and an import once would have added them again.
+/// Shed entries are not in the session file, and an import once would have added them again. Later it moved all shed
+/// branches back for each new turn, wherever the turn was.
 #[test]
-fn importing_again_adds_nothing_beside_shed_branches() {
+fn an_import_brings_back_only_the_shed_branches_that_grow() {
     let home = Home::new();
-    // The second question was asked in another way, so the first way is a branch.
-    let mut text = conversation("s", 2);
-    for (kind, number, parent, message) in [
-        (
-            "user",
-            8,
-            "s-1",
-            json!({"role": "user", "content": "asked again"}),
-        ),
-        (
-            "assistant",
-            9,
-            "s-8",
-            json!({"id": "msg_again", "role": "assistant", "model": "m",
-                   "content": [{"type": "text", "text": "answered again"}]}),
-        ),
-    ] {
-        let record = record("s", kind, number, &message);
-        let mut record: Json = parse(&record).unwrap();
+    let said = |kind: &str, number, parent: &str, text: &str| {
+        let message = match kind {
+            "user" => json!({"role": kind, "content": text}),
+            _ => json!({"id": format!("msg_{text}"), "role": kind, "model": "m",
+                        "content": [{"type": "text", "text": text}]}),
+        };
+        let mut record: Json = parse(&record("s", kind, number, &message)).unwrap();
         record["parentUuid"] = json!(parent);
-        text.push_str(&format!("{record}\n"));
+        format!("{record}\n")
+    };
+    // The second question was asked in three ways, so the first two are branches.
+    let mut text = conversation("s", 2);
+    for (number, way) in [(8, "again"), (12, "once more")] {
+        text += &said("user", number, "s-1", way);
+        text += &said(
+            "assistant",
+            number + 1,
+            &format!("s-{number}"),
+            &format!("answered {way}"),
+        );
     }
     let source = home.file("s.jsonl", text.as_bytes());
     let mut d = Daemon::quiet_in(&home);
-    for name in [
-        "branches_changed",
-        "session_reordered",
-        "entries_appended",
-        "session_tree",
-    ] {
+    d.ignore_bookkeeping();
+    for name in ["session_reordered", "branches_changed"] {
         d.ignore(name);
     }
     let result = d.ok("import_sessions", params(&home));
     let path = PathBuf::from(result["sessions"][0]["path"].as_str().unwrap());
     d.open(&path);
-    let ids = d.ids();
+    let ids = |d: &mut Daemon| -> BTreeSet<String> {
+        let rows = d.ok("get_tree", json!({"archived": true}))["rows"].clone();
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| row["entryId"].to_string()).collect()
+    };
+    let before = ids(&mut d);
     let listed = d.ok("list_branches", json!({}));
-    let branches = listed["branches"].as_array().unwrap();
-    assert_eq!(branches.len(), 2, "{listed}");
-    let other = branches.iter().find(|row| row["isActive"] != true).unwrap();
-    d.ok("archive_branch", json!({"entryId": other["tipId"]}));
+    let branches = listed["branches"].as_array().unwrap().clone();
+    assert_eq!(branches.len(), 3, "{listed}");
+    for branch in branches.iter().filter(|row| row["isActive"] != true) {
+        d.ok("archive_branch", json!({"entryId": branch["tipId"]}));
+    }
     let shed = d.ok("shed_branches", json!({}));
-    assert_eq!(shed["shed"].as_array().unwrap().len(), 1, "{shed}");
+    assert_eq!(shed["shed"].as_array().unwrap().len(), 2, "{shed}");
+    let again = |row: &&Json| row["firstPrompt"] == "again";
+    let again = shed["shed"].as_array().unwrap().iter().find(again).unwrap();
     let bytes = fs::read(&path).unwrap();
-    d.ok("import_sessions", params(&home));
-    assert_eq!(
-        fs::read(&path).unwrap(),
-        bytes,
-        "nothing is new, and the branch stays shed"
-    );
-    // A new turn brings the branch back, so that all entries are compared.
-    let grown = record(
-        "s",
-        "user",
-        10,
-        &json!({"role": "user", "content": "and now?"}),
-    );
-    fs::write(&source, format!("{text}{grown}")).unwrap();
-    let result = d.ok("import_sessions", params(&home));
-    assert_eq!(result["sessions"][0]["entriesAdded"], 1, "{result}");
-    assert_eq!(d.ids().len(), ids.len() + 1);
-    assert_eq!(d.ok("list_branches", json!({})).get("shedBranches"), None);
+    let mut dry = params(&home);
+    dry["dryRun"] = json!(true);
+    for params in [params(&home), dry] {
+        let result = d.ok("import_sessions", params);
+        assert_eq!(result["totals"]["failed"], 0, "{result}");
+        let now = fs::read(&path).unwrap();
+        assert_eq!(now, bytes, "nothing is new, and the branches stay shed");
+    }
+    let shed_now =
+        |d: &mut Daemon| d.ok("list_branches", json!({"archived": true}))["shed"].clone();
+    for (record, stay) in [
+        (said("user", 20, "s-13", "and now?"), 2),
+        (said("user", 21, "s-9", "and here?"), 1),
+    ] {
+        text += &record;
+        fs::write(&source, &text).unwrap();
+        let result = d.ok("import_sessions", params(&home));
+        assert_eq!(result["sessions"][0]["entriesAdded"], 1, "{result}");
+        let shed = shed_now(&mut d);
+        assert_eq!(shed.as_array().unwrap().len(), stay, "{shed}");
+        assert!(
+            (stay == 2)
+                == shed
+                    .to_string()
+                    .contains(again["entryId"].as_str().unwrap())
+        );
+    }
+    d.ok("unshed_branches", json!({}));
+    let all = ids(&mut d);
+    let is_once = all.len() == before.len() + 2 && before.is_subset(&all);
+    assert!(is_once, "each entry is there once: {all:?}");
 }

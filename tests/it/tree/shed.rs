@@ -177,6 +177,57 @@ fn an_append_below_a_shed_entry_brings_its_branch_back() {
     }
 }
 
+/// Once, the branch was moved back before the append was checked, so an append in the background with a wrong
+/// `expectedLeafId`, or with an id that is taken, failed and left the branch in the session file.
+#[test]
+fn a_refused_append_below_a_shed_entry_changes_nothing() {
+    let home = Home::new();
+    let log = two_branches().user("u4", "a1", "a third way");
+    let path = log.record("r1", "a3", "u4").store(&home, "x_s1.jsonl");
+    let mut d = begun(&home, &path);
+    d.ok("archive_branch", json!({"entryId": "a2"}));
+    d.ok("archive_branch", json!({"entryId": "u4"}));
+    d.ok("shed_branches", json!({}));
+    let files = || [fs::read(&path).unwrap(), fs::read(cold(&path)).unwrap()];
+    let before = files();
+    let message = |members: Json| {
+        let mut message = json!({"message": user("on"), "parentId": "a2"});
+        let members = members.as_object().unwrap().clone();
+        message.as_object_mut().unwrap().extend(members);
+        message
+    };
+    let wrong = json!({"keepLeaf": true, "expectedLeafId": "u1"});
+    let error = d.err_kind("append_message", message(wrong), "leafMoved");
+    assert_eq!(error.details("leafId"), "a2");
+    let above = json!({"keepLeaf": true, "expectedLeafId": "u2", "parentId": "u2"});
+    d.err_kind("append_message", message(above), "leafMoved");
+    let taken = json!({"entryId": "u1"});
+    d.err_kind("append_message", message(taken), "duplicateEntryId");
+    let shed = json!({"entryId": "u2"});
+    d.err_kind("append_message", message(shed), "duplicateEntryId");
+    let entries = |second: &str| {
+        json!({"entries": [
+            {"type": "custom", "customType": "x", "parentId": "a2"},
+            {"type": "custom", "customType": "x", "parentId": second},
+        ]})
+    };
+    let error = d.err_kind("append_entries", entries("none"), "entryNotFound");
+    assert_eq!(
+        (error.details("entryId"), files() == before),
+        (json!("none"), true),
+        "a refused append changes nothing"
+    );
+    assert_eq!(shed_ids(&mut d), ["u2", "u4"]);
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    let names = names.into_iter().map(|entry| entry.unwrap().file_name());
+    let left = names.filter(|name| name.to_string_lossy().ends_with(".treelined.tmp"));
+    assert_eq!(left.count(), 0);
+    d.ok("append_entries", entries("u4"));
+    assert!(shed_ids(&mut d).is_empty(), "it needs both branches");
+    let right = json!({"keepLeaf": true, "expectedLeafId": "a2"});
+    d.ok("append_message", message(right));
+}
+
 /// The appends of one write keep their order around the move.
 #[test]
 fn appends_around_one_below_a_shed_entry_keep_their_order() {

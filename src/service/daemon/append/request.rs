@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::flow::append::{NewEntry, NewParent};
+use treelined_core::flow::append::NewEntry;
 use treelined_core::id::ExpectedLeaf;
 use treelined_files::cancel::Cancel;
 
@@ -33,7 +33,7 @@ impl Sessions for OpenSessions {
 /// The entries that one request appends: one operation.
 pub(crate) struct Append {
     pub(super) writer: Arc<dyn WriteAppends>,
-    pub(super) entries: Vec<NewEntry>,
+    pub(super) entries: Arc<Vec<NewEntry>>,
     pub(super) expected: ExpectedLeaf,
     pub(super) cancel: Cancel,
     pub(super) asked: Instant,
@@ -51,24 +51,11 @@ impl Append {
     ) -> Self {
         Self {
             writer,
-            entries,
+            entries: Arc::new(entries),
             expected,
             cancel: cancel.clone(),
             asked: Instant::now(),
             answer,
-        }
-    }
-
-    /// Whether the append adds to a background branch.
-    pub(super) fn is_background(&self) -> bool {
-        self.entries.first().is_some_and(|entry| entry.background)
-    }
-
-    /// The parent that the first entry names.
-    pub(super) fn parent(&self) -> Option<&str> {
-        match self.entries.first().map(|entry| &entry.parent) {
-            Some(NewParent::Named(parent)) => parent.as_deref(),
-            _ => None,
         }
     }
 

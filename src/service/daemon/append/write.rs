@@ -5,7 +5,7 @@ use super::request::{Append, AppendOutcome, WriteAppends};
 use super::shed;
 use crate::daemon::Daemon;
 use crate::daemon::at_once::at_once_or_later;
-use crate::daemon::commit_tail::{CommitTail, late_failure, moved_cold};
+use crate::daemon::commit_tail::{CommitTail, late_failure};
 use crate::daemon::follow::watch_predecessors;
 use crate::daemon::guard::{Lease, guard_of};
 use crate::daemon::notify::FactsBefore;
@@ -16,13 +16,12 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::Planner;
-use treelined_core::id::{EntryId, ExpectedLeaf, Source};
+use treelined_core::id::{EntryId, Source};
 use treelined_files::session::SessionState;
 use treelined_files::session::commit::{
     CommitOutcome, Contention, Work, landed_in_part, still_waits,
 };
 use treelined_files::session::failure_of;
-use treelined_files::session::shed::ColdMove;
 use treelined_files::session::sync::RepeatedEntries;
 
 /// A batch is complete once it has this many bytes.
@@ -84,17 +83,16 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
         }
         at_once_or_later(finish);
         if let Some(branch) = batch.below_shed.take() {
-            let ids = vec![branch.clone()];
-            let moved = moved_cold(&daemon, &open, guard, ColdMove::Unshed, ids).await;
-            let Ok((ours, tail, moved)) = moved else {
+            let Some(append) = batch.waiting.front() else {
+                return;
+            };
+            let its = (Arc::clone(&append.entries), append.expected.clone());
+            let back = shed::bring_back(&daemon, &open, guard, its, branch).await;
+            let Some((ours, back)) = back else {
                 return;
             };
             guard = ours;
-            let (synced, _publication) = match tail {
-                Some(tail) => tail.finish().await,
-                None => (Ok(()), None),
-            };
-            if let Err(error) = shed::is_back(moved, synced, &branch)
+            if let Err(error) = back
                 && let Some(append) = batch.waiting.pop_front()
             {
                 append.answer(Err(error));
@@ -166,33 +164,18 @@ impl Append {
         planner: &mut Planner<'_>,
         is_last: bool,
     ) -> Result<Option<PlannedLines>> {
-        let stored = |node| state.entry(node);
-        let planned = planner.plan(&self.entries, &stored);
-        match &planned {
-            Ok(None) => return Ok(None),
-            // The first attempt of a repeated append has moved the leaf, so the expected leaf is not checked.
-            Ok(Some(planned)) if planned.lines.is_empty() => {}
-            _ if self.is_background() => match &self.expected {
-                ExpectedLeaf::Any => {}
-                _ if planner.has_planned() => return Ok(None),
-                expected => state.check_expected_tip(expected, self.parent())?,
-            },
-            _ => match (&self.expected, planner.last()) {
-                (ExpectedLeaf::Any, _) => {}
-                (ExpectedLeaf::At(expected), Some(last)) if expected == last => {}
-                (_, Some(_)) => return Ok(None),
-                (expected, None) => state.check_expected_leaf(expected)?,
-            },
-        }
+        let planned = shed::planned(state, planner, &self.entries, &self.expected)?;
+        let Some(planned) = planned else {
+            return Ok(None);
+        };
         // From this point the append cannot be cancelled.
         if !self.cancel.commit() {
             return Err(Error::cancelled());
         }
-        match &planned {
-            Ok(Some(planned)) if !is_last => planner.accept(&self.entries, planned),
-            _ => {}
+        if !is_last {
+            planner.accept(&self.entries, &planned);
         }
-        planned
+        Ok(Some(planned))
     }
 }
 
@@ -220,7 +203,10 @@ struct Part {
 
 impl Work for Batch {
     fn is_large(&self) -> bool {
-        let entries = self.waiting.iter().flat_map(|request| &request.entries);
+        let entries = self
+            .waiting
+            .iter()
+            .flat_map(|request| request.entries.iter());
         let bytes = entries.map(|entry| entry.members.len() as u64);
         bytes.sum::<u64>() > INLINE_BATCH_BYTES
     }
@@ -393,6 +379,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
     use tokio::runtime::Runtime;
+    use treelined_core::id::ExpectedLeaf;
     use treelined_files::cancel::Cancel;
     use treelined_files::clock::SystemSource;
     use treelined_files::lock::lock;
@@ -423,7 +410,7 @@ mod tests {
     fn append(daemon: &Arc<Daemon>, failed: impl FnOnce(Error) + Send + 'static) -> Append {
         Append {
             writer: Arc::clone(daemon) as Arc<dyn WriteAppends>,
-            entries: Vec::new(),
+            entries: Arc::default(),
             expected: ExpectedLeaf::Any,
             cancel: Cancel::new(),
             asked: Instant::now(),

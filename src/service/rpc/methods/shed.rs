@@ -33,7 +33,7 @@ pub(in crate::rpc) async fn unshed_branches(
     let change = place.writable().await?.caught_up().await?;
     change.guard.check_expected_leaf(&params.expected_leaf_id)?;
     let entry_ids = params.entry_ids.unwrap_or_default();
-    let (branches, durability) = change.move_cold(ColdMove::Unshed, entry_ids).await?;
+    let (branches, durability) = change.move_cold(ColdMove::Unshed(None), entry_ids).await?;
     let entry_ids = ids(&branches.moved);
     Ok(wire::UnshedBranchesResult {
         inverse: inverse(wire::ShedVerb::ShedBranches, entry_ids.clone()),
