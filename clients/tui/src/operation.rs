@@ -41,6 +41,9 @@ pub enum Operation {
         format: ExportFormat,
         /// An absolute path.
         path: String,
+        /// The ids of secrets that stay, and of texts that are replaced too.
+        keep: Vec<String>,
+        replace: Vec<String>,
     },
     /// Import conversations of other tools.
     Import(ImportSource),

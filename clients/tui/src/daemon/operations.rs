@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use treelined_client::{
     CancelReason, Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult,
-    Navigation, NavigationReason, SecretValue, SecretValues,
+    Navigation, NavigationReason, ReviewedSecret, SecretValue, SecretValues,
 };
 use treelined_redact::{ValueHash, secret_variables};
 
@@ -58,7 +58,12 @@ impl Daemon {
                 client.set_session_name(name).await?;
                 "Named.".to_owned()
             }
-            Operation::Export { format, path } => export(client, format, path).await?,
+            Operation::Export {
+                format,
+                path,
+                keep,
+                replace,
+            } => export(client, format, path, (keep, replace)).await?,
             Operation::Import(source) => self.import(client, source).await?,
             Operation::ImportReport => reports(client).await?,
             Operation::Restore {
@@ -214,6 +219,7 @@ impl Daemon {
             }
             PickerKind::Candidates => sorting::candidates(client).await?,
             PickerKind::Continue => handoff::agents(),
+            PickerKind::Review { format } => review(client, format).await?,
             PickerKind::Import | PickerKind::Export => Vec::new(),
         })
     }
@@ -272,11 +278,18 @@ async fn export(
     client: &Client,
     format: operation::ExportFormat,
     path: String,
+    (keep, replace): (Vec<String>, Vec<String>),
 ) -> Result<String, Error> {
     let format = ExportFormat::from(format.name());
     let path = absolute(&path).to_string_lossy().into_owned();
     let call = client.export_session(format).path(&path).timeout(LONG);
-    let call = call.values(secret_values());
+    let mut call = call.values(secret_values());
+    if !keep.is_empty() {
+        call = call.keep(keep);
+    }
+    if !replace.is_empty() {
+        call = call.replace(replace);
+    }
     let written = call.await?;
     let hidden: usize = written.redactions.iter().map(|it| it.count as usize).sum();
     let hidden = match hidden {
@@ -285,6 +298,37 @@ async fn export(
     };
     let bytes = time::bytes(usize::try_from(written.bytes).unwrap_or(usize::MAX));
     Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
+}
+
+/// What an export would replace, and what looks like a secret and stays.
+async fn review(
+    client: &Client,
+    format: operation::ExportFormat,
+) -> Result<Vec<PickerItem>, Error> {
+    let format = ExportFormat::from(format.name());
+    let call = client.export_session(format).review(true).timeout(LONG);
+    let answered = call.values(secret_values()).await?;
+    let secrets = answered.review.unwrap_or_default().into_iter();
+    let item = |secret: ReviewedSecret| {
+        let places: Vec<String> = secret.entry_ids.iter().take(3).cloned().collect();
+        let more = if secret.entry_ids.len() > 3 {
+            ", …"
+        } else {
+            ""
+        };
+        PickerItem {
+            text: text::line(&format!(
+                "{} {} ({} characters)",
+                secret.kind, secret.shown, secret.length
+            )),
+            note: text::line(&format!("{}× {}{more}", secret.count, places.join(", "))),
+            id: secret.id,
+            is_active: secret.replaced,
+            replaced: Some(secret.replaced),
+            ..PickerItem::default()
+        }
+    };
+    Ok(secrets.map(item).collect())
 }
 
 /// The hashes of the values of environment variables whose names suggest secrets. They are sent because a shared

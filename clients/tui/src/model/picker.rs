@@ -18,6 +18,8 @@ pub enum PickerKind {
     Import,
     /// Formats in which to export.
     Export,
+    /// The secrets in an export with this format, of which each is replaced or stays.
+    Review { format: ExportFormat },
     /// Agents in which to continue.
     Continue,
     /// The sessions of a family, one of which is opened.
@@ -40,6 +42,8 @@ pub struct PickerItem {
     pub path: String,
     /// The entry at which the session is opened.
     pub entry: Option<String>,
+    /// For a secret: whether the daemon would replace it.
+    pub replaced: Option<bool>,
 }
 
 /// An open list.
@@ -53,6 +57,8 @@ pub struct Picker {
     pub selected: usize,
     /// The item to select when the items have arrived.
     wanted: Option<String>,
+    /// The absolute path of the file to export.
+    pub path: String,
 }
 
 impl PickerKind {
@@ -64,6 +70,7 @@ impl PickerKind {
             Self::Trash => "Trash",
             Self::Import => "Import",
             Self::Export => "Export",
+            Self::Review { .. } => "Export: • is replaced",
             Self::Continue => "Continue in",
             Self::Family => "Family",
             Self::Candidates => "Answers to one question",
@@ -79,6 +86,7 @@ impl PickerKind {
             Self::Trash => "restores",
             Self::Import => "imports",
             Self::Export => "exports",
+            Self::Review { .. } => "replaces or keeps it, or writes",
             Self::Continue => "shows what is handed over",
             Self::Family => "opens it",
             Self::Candidates => "chooses it",
@@ -92,7 +100,9 @@ impl PickerKind {
             Self::Trash => "The trash is empty.",
             Self::Family => "The session has no file.",
             Self::Candidates => "No question has several answers here.",
-            Self::Import | Self::Export | Self::Continue => "Nothing to choose from.",
+            Self::Import | Self::Export | Self::Review { .. } | Self::Continue => {
+                "Nothing to choose from."
+            }
         }
     }
 }
@@ -106,7 +116,38 @@ impl Picker {
             filter: Input::line(""),
             selected: 0,
             wanted,
+            path: String::new(),
         }
+    }
+
+    /// Opens the list of the secrets in an export.
+    pub fn of_review(format: ExportFormat, path: String) -> Self {
+        Self {
+            path,
+            ..Self::new(PickerKind::Review { format }, None)
+        }
+    }
+
+    /// Replaces the selected secret, or keeps it. False if the item is not a secret.
+    pub fn decide(&mut self) -> bool {
+        let Some(id) = self.chosen().filter(|item| item.replaced.is_some()) else {
+            return false;
+        };
+        let id = id.id.clone();
+        let items = self.items.iter_mut().flatten();
+        for item in items.filter(|item| item.id == id) {
+            item.is_active = !item.is_active;
+        }
+        true
+    }
+
+    /// The ids of the secrets that are replaced, or that stay, against the decision of the daemon.
+    pub fn decided(&self, replaced: bool) -> Vec<String> {
+        let items = self.items.iter().flatten();
+        let differs = |item: &&PickerItem| {
+            item.is_active == replaced && item.replaced.is_some_and(|before| before != replaced)
+        };
+        items.filter(differs).map(|item| item.id.clone()).collect()
     }
 
     /// Opens the list of the sources for an import.

@@ -106,6 +106,8 @@ async fn a_session_is_described_named_and_exported() {
         let export = || Operation::Export {
             format,
             path: path.clone(),
+            keep: Vec::new(),
+            replace: Vec::new(),
         };
         let output = operate(&mut fixture, export()).await.unwrap();
         assert!(

@@ -221,9 +221,16 @@ fn exports_and_imports_are_typed_or_chosen() {
     let export = |format, path: &str| Operation::Export {
         format,
         path: path.into(),
+        keep: Vec::new(),
+        replace: Vec::new(),
     };
     let typed = export(ExportFormat::Markdown, "/tmp/a tour.md");
-    assert_eq!(operation(&mut screen).1, typed);
+    reviewed(&mut screen, ExportFormat::Markdown, Vec::new());
+    assert_eq!(
+        operation(&mut screen).1,
+        typed,
+        "there is nothing to review"
+    );
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("x");
     screen.check("export");
@@ -243,6 +250,57 @@ fn exports_and_imports_are_typed_or_chosen() {
     screen.sessions = vec![crate::harness::session("a", "Imported", None, 30)];
     screen.daemon(ended(id, Some("Imported 1 session."), None));
     assert!(screen.text().contains("Imported"), "{}", screen.text());
+}
+
+/// The daemon answers the request for the secrets in an export.
+fn reviewed(screen: &mut Screen, format: ExportFormat, secrets: Vec<PickerItem>) {
+    let kind = PickerKind::Review { format };
+    assert_eq!(screen.asked.pop(), Some(Effect::ListItems(kind)));
+    let result = Ok(secrets);
+    screen.daemon(Daemon::Listed { kind, result });
+}
+
+/// An export once wrote the file before a person could see what it replaces.
+#[test]
+fn an_export_is_reviewed_before_it_is_written() {
+    let secret = |id: &str, text: &str, replaced| PickerItem {
+        id: id.into(),
+        text: text.into(),
+        is_active: replaced,
+        replaced: Some(replaced),
+        ..PickerItem::default()
+    };
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("x enter");
+    let secrets = vec![
+        secret("s1", "github-token gh…7R (40 characters)", true),
+        secret("s2", "api-key sk…Zz (48 characters)", true),
+        secret("u1", "unknown 3f…9c (32 characters)", false),
+    ];
+    reviewed(&mut screen, ExportFormat::Html, secrets);
+    let text = screen.text();
+    for line in [
+        "›  Write /home/ada/project/A-tour.html",
+        "• github-token gh…7R",
+        "  unknown 3f…9c",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    screen.keys("down enter down down enter");
+    let text = screen.text();
+    assert!(
+        text.contains("• unknown") && text.contains("• api-key"),
+        "{text}"
+    );
+    assert!(!text.contains("• github-token"), "{text}");
+    screen.keys("home enter");
+    let expected = Operation::Export {
+        format: ExportFormat::Html,
+        path: "/home/ada/project/A-tour.html".into(),
+        keep: vec!["s1".into()],
+        replace: vec!["u1".into()],
+    };
+    assert_eq!(operation(&mut screen).1, expected);
 }
 
 #[test]

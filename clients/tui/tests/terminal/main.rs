@@ -4,6 +4,7 @@
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
+mod export;
 #[path = "../program/mod.rs"]
 mod program;
 mod screens;

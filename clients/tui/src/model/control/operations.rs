@@ -6,7 +6,7 @@ use crate::message::{Effect, PagePosition};
 use crate::model::Connection;
 use crate::model::dialog::{Dialog, FocusOf};
 use crate::model::input::Input;
-use crate::model::picker::PickerKind;
+use crate::model::picker::{Picker, PickerKind};
 use crate::model::{Model, Screen};
 use crate::operation::{ExportFormat, Operation, USAGE_BY, export_of, file_name, import_of};
 use crossterm::event::KeyCode;
@@ -183,7 +183,8 @@ impl Model {
         entries
     }
 
-    /// Exports the open session. Without a path, the file is in the working directory.
+    /// Shows what an export of the open session would replace, and then exports it. A session file is whole, so nothing
+    /// is shown first. Without a path, the file is in the working directory.
     pub(super) fn export(&mut self, format: ExportFormat, path: Option<&str>) -> Vec<Effect> {
         let Some(session) = &self.session else {
             return Vec::new();
@@ -201,7 +202,18 @@ impl Model {
                 .to_string_lossy()
                 .into_owned(),
         };
-        self.operate(Operation::Export { format, path })
+        match format {
+            ExportFormat::Jsonl => self.operate(Operation::Export {
+                format,
+                path,
+                keep: Vec::new(),
+                replace: Vec::new(),
+            }),
+            _ => {
+                self.dialog = Some(Dialog::Picker(Picker::of_review(format, path)));
+                vec![Effect::ListItems(PickerKind::Review { format })]
+            }
+        }
     }
 
     pub(super) fn ask_name_of_new(&mut self) -> Vec<Effect> {

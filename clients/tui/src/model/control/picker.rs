@@ -56,8 +56,18 @@ impl Model {
         }
         match result {
             Ok(mut items) => {
-                if kind == PickerKind::Fork {
-                    items = self.with_selected(items);
+                match kind {
+                    PickerKind::Fork => items = self.with_selected(items),
+                    PickerKind::Review { .. } if items.is_empty() => return self.write_export(),
+                    PickerKind::Review { .. } => {
+                        let text = format!("Write {}", crate::text::line(&picker.path));
+                        let write = PickerItem {
+                            text,
+                            ..PickerItem::default()
+                        };
+                        items.insert(0, write);
+                    }
+                    _ => {}
                 }
                 if let Some(Dialog::Picker(picker)) = self.dialog.as_mut() {
                     picker.arrived(items);
@@ -119,11 +129,33 @@ impl Model {
         Vec::new()
     }
 
+    /// Exports the session with the decisions of the review.
+    fn write_export(&mut self) -> Vec<Effect> {
+        let Some(Dialog::Picker(picker)) = self.dialog.take() else {
+            return Vec::new();
+        };
+        let PickerKind::Review { format } = picker.kind else {
+            return Vec::new();
+        };
+        self.operate(Operation::Export {
+            format,
+            keep: picker.decided(false),
+            replace: picker.decided(true),
+            path: picker.path,
+        })
+    }
+
     pub(super) fn picked(&mut self) -> Vec<Effect> {
-        let Some(Dialog::Picker(picker)) = &self.dialog else {
+        let Some(Dialog::Picker(picker)) = &mut self.dialog else {
             return Vec::new();
         };
         let kind = picker.kind;
+        if matches!(kind, PickerKind::Review { .. }) {
+            return match picker.chosen().is_none() || picker.decide() {
+                true => Vec::new(),
+                false => self.write_export(),
+            };
+        }
         let Some(item) = picker.chosen().cloned() else {
             return Vec::new();
         };
@@ -152,6 +184,7 @@ impl Model {
                 Some(format) => self.export(format, None),
                 None => Vec::new(),
             },
+            PickerKind::Review { .. } => Vec::new(),
         }
     }
 }
