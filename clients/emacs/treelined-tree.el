@@ -48,6 +48,7 @@ Much more than a window shows makes Emacs pause to collect garbage."
 At first they do not, since the daemon must read the list of sessions.")
 (defvar-local treelined-tree-archived nil "Whether archived branches are shown.")
 (defvar-local treelined-tree-archived-count 0 "The number of archived branches.")
+(defvar-local treelined-tree-shed-count 0 "The number of shed branches.")
 (defvar-local treelined-tree-search nil
   "The running search: a plist with `:query', `:index' and `:total', or nil.")
 (defvar-local treelined-tree-found nil "The matches of a search, by entry id.")
@@ -171,6 +172,7 @@ No lines are shown after the last row if there are more rows above."
     (setq treelined-tree-total total
           treelined-tree--hidden (plist-get result :hidden)
           treelined-tree-archived-count (or (plist-get result :archivedBranches) 0)
+          treelined-tree-shed-count (or (plist-get result :shedBranches) 0)
           treelined-tree--revision (plist-get result :revision)
           treelined-tree--rows (make-hash-table)
           treelined-tree--indices (make-hash-table :test #'equal))
@@ -180,14 +182,17 @@ No lines are shown after the last row if there are more rows above."
       (insert (propertize (treelined-tree--nothing) 'face 'treelined-inactive) "\n"))))
 
 (defun treelined-tree--draw-archived ()
-  "Show below the rows how many branches are archived, and the key for them.
+  "Show below the rows how many branches are archived or shed, and the way back.
 The text is an overlay, since every line of the buffer is a row."
   (remove-overlays nil nil 'treelined-archived t)
-  (unless (zerop treelined-tree-archived-count)
-    (let ((overlay (make-overlay (point-max) (point-max) nil t)))
-      (overlay-put overlay 'treelined-archived t)
-      (overlay-put overlay 'after-string
-                   (propertize (treelined-tree-archived-line) 'face 'treelined-guide)))))
+  (when-let* ((lines (delq nil (list (unless (zerop treelined-tree-archived-count)
+                                       (treelined-tree-archived-line))
+                                     (unless (zerop treelined-tree-shed-count)
+                                       (treelined-tree-shed-line)))))
+              (overlay (make-overlay (point-max) (point-max) nil t)))
+    (overlay-put overlay 'treelined-archived t)
+    (overlay-put overlay 'after-string
+                 (propertize (string-join lines "\n") 'face 'treelined-guide))))
 
 (defun treelined-tree-archived-line ()
   "Return the line about archived branches."
@@ -197,6 +202,13 @@ The text is an overlay, since every line of the buffer is a row."
           (substitute-command-keys
            "\\<treelined-tree-mode-map>\\[treelined-tree-show-archived]")
           (if treelined-tree-archived "hides" "shows")))
+
+(defun treelined-tree-shed-line ()
+  "Return the line about shed branches."
+  (format (ngettext "  %d shed branch · treelined unshed brings it back"
+                    "  %d shed branches · treelined unshed brings them back"
+                    treelined-tree-shed-count)
+          treelined-tree-shed-count))
 
 (defun treelined-tree--nothing ()
   "Return the text of a tree without rows."

@@ -180,6 +180,8 @@ struct Totals {
     /// Whether there may be more hits.
     #[serde(default)]
     at_least: bool,
+    #[serde(default)]
+    shed_sessions: u64,
 }
 
 /// A hit, with the members that are shown.
@@ -506,15 +508,25 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
 
 fn footer(page: &Page) -> anyhow::Result<String> {
     let totals: Totals = serde_json::from_str(page.totals.get()).context("read the totals")?;
+    let shed = shed(totals.shed_sessions);
     if totals.entries == 0 {
-        return Ok("nothing found".to_owned());
+        return Ok(format!("nothing found{shed}"));
     }
     let hits = count(totals.entries, "hit", "hits");
     let sessions = count(totals.sessions, "session", "sessions");
     let least = if totals.at_least { "at least " } else { "" };
     let shown = page.hits.len() as u64;
     Ok(match shown < totals.entries {
-        true => format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more"),
-        false => format!("{least}{hits} in {sessions}"),
+        true => format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more{shed}"),
+        false => format!("{least}{hits} in {sessions}{shed}"),
     })
+}
+
+/// The end of the footer, if sessions have shed branches.
+fn shed(sessions: u64) -> String {
+    if sessions == 0 {
+        return String::new();
+    }
+    let sessions = count(sessions, "session", "sessions");
+    format!("\nnot searched: the shed branches of {sessions}; treelined unshed brings them back")
 }

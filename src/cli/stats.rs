@@ -53,6 +53,7 @@ pub(super) struct Stats {
     ended_at: Option<String>,
     active_ms: u64,
     context_tokens: Option<u64>,
+    shed_branches: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -173,6 +174,12 @@ impl Stats {
         ];
         if let Some(tokens) = self.context_tokens {
             rows.push(("context", count(tokens, "token", "tokens")));
+        }
+        if let Some(shed) = self.shed_branches {
+            let branches = count(shed, "shed branch", "shed branches");
+            let them = if shed == 1 { "it" } else { "them" };
+            let text = format!("{branches}, treelined unshed brings {them} back");
+            rows.push(("left out", text));
         }
         if let Some((first, last)) = self.started_at.as_ref().zip(self.ended_at.as_ref()) {
             rows.push(("from", minute(first)));

@@ -63,7 +63,7 @@ pub fn search(
     watch: &mut SearchWatch<'_>,
 ) -> Result<SearchOutcome> {
     let SearchedStore { store, index } = searched;
-    let mut files = searched.files(request)?;
+    let (mut files, shed) = (searched.files(request)?, searched.shed(request)?);
     files.sort_by(|(a, one), (b, other)| {
         let by_time = Reverse(one.modified).cmp(&Reverse(other.modified));
         by_time.then_with(|| a.path().cmp(&b.path()))
@@ -86,5 +86,7 @@ pub fn search(
     }
     let mut run = SearchRun::new(store, request, cancel);
     run.files(&searched, index, watch)?;
-    Ok(run.finish())
+    let mut outcome = run.finish();
+    outcome.totals.shed = shed;
+    Ok(outcome)
 }

@@ -30,6 +30,8 @@ pub struct Totals {
     pub are_least: bool,
     /// Sessions of which something was not read, since the time was over.
     pub unread: u64,
+    /// Of the sessions to search those with shed branches, which are not searched.
+    pub shed: u64,
 }
 
 /// A file that could not be searched, and the reason.

@@ -3,11 +3,11 @@
 use super::index::IndexSettings;
 use super::request::SearchRequest;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::PathBuf;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{Location, Status};
-use treelined_files::store::Store;
 use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::{Store, listing};
 
 /// The sessions to search: the store, and the settings of the index.
 #[derive(Clone, Copy)]
@@ -23,18 +23,43 @@ impl SearchedStore<'_> {
             None => self.store.session_files()?,
             Some(id) => vec![self.file(id)?],
         };
-        if request.tag.is_some() || request.git.is_some() {
-            let rows = self.store.rows()?;
-            let is_wanted = |row: &&CatalogueRow| {
-                let (tag, git) = (request.tag.as_ref(), request.git.as_ref());
-                tag.is_none_or(|tag| row.tags().contains(tag))
-                    && git.is_none_or(|git| row.listing.sorting.git.branch.as_ref() == Some(git))
-            };
-            let wanted = rows.iter().map(|row| &**row).filter(is_wanted);
-            let wanted: HashSet<&Path> = wanted.map(|row| &*row.listing.path).collect();
-            files.retain(|(at, _)| wanted.contains(&*at.path()));
+        if let Some(sorted) = self.sorted(request)? {
+            files.retain(|(at, _)| sorted.contains(&at.path()));
         }
         Ok(files)
+    }
+
+    /// The number of sessions with shed branches that the filters of sessions keep. No entry of such a branch is
+    /// searched.
+    pub(super) fn shed(&self, request: &SearchRequest) -> Result<u64> {
+        let mut files = self.store.files_with_cold()?;
+        if !files.is_empty()
+            && let Some(sorted) = self.sorted(request)?
+        {
+            files.retain(|at| sorted.contains(&at.path()));
+        }
+        let is_searched = |at: &&Location| {
+            listing::header(at).is_some_and(|header| {
+                let id = request.session.as_ref();
+                id.is_none_or(|id| *id == header.id) && request.takes_directory(&header.cwd)
+            })
+        };
+        Ok(files.iter().filter(is_searched).count() as u64)
+    }
+
+    /// The paths of the sessions with the tag and on the git branch of the request; `None` if it names neither.
+    fn sorted(&self, request: &SearchRequest) -> Result<Option<HashSet<PathBuf>>> {
+        let (tag, git) = (request.tag.as_ref(), request.git.as_ref());
+        if tag.is_none() && git.is_none() {
+            return Ok(None);
+        }
+        let is_wanted = |row: &&CatalogueRow| {
+            tag.is_none_or(|tag| row.tags().contains(tag))
+                && git.is_none_or(|git| row.listing.sorting.git.branch.as_ref() == Some(git))
+        };
+        let rows = self.store.rows()?;
+        let wanted = rows.iter().map(|row| &**row).filter(is_wanted);
+        Ok(Some(wanted.map(|row| row.listing.path.clone()).collect()))
     }
 
     fn file(&self, id: &str) -> Result<(Location, Status)> {

@@ -244,6 +244,9 @@ pub struct SearchTotals {
     /// The number of sessions of which something was not read within `readMs`. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<u64>,
+    /// The number of searched sessions that have shed branches, which are not searched. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_sessions: Option<u64>,
 }
 
 /// A file that could not be searched.

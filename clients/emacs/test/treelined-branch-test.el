@@ -35,6 +35,19 @@
     (treelined-test-wait (not (treelined-branch-test--below)))
     (should (= 5 treelined-tree-total))))
 
+(ert-deftest treelined-branch-shed-branches-are-counted-with-the-way-back ()
+  (treelined-test-with-folded-tree
+    (let ((treelined-tree-shed-count 2))
+      (treelined-tree--draw-archived)
+      (should (equal "  2 shed branches · treelined unshed brings them back"
+                     (treelined-branch-test--below))))
+    (setq treelined-tree-archived-count 1
+          treelined-tree-shed-count 1)
+    (treelined-tree--draw-archived)
+    (should (string-match-p
+             "1 archived branch .*\n  1 shed branch · treelined unshed brings it back\\'"
+             (treelined-branch-test--below)))))
+
 (ert-deftest treelined-branch-the-leaf-leaves-a-branch-that-is-archived ()
   (treelined-test-with-folded-tree
     (treelined-test-go "a3")

@@ -175,6 +175,22 @@ return {
     end,
   },
   {
+    'shed branches are counted with the way back',
+    function(t)
+      local child = shown(t)
+      go(child, 'says u2')
+      child:command('Treelined archive')
+      child:sees('1 archived branch · ')
+      child:lua([[
+        local tree = require('treelined.tree').get()
+        tree.session:request('shed_branches', {}, function(err) shed = err or true end)
+      ]])
+      child:gives('shed', true)
+      child:sees('1 shed branch · treelined unshed brings it back')
+      child:gives("require('treelined.tree').get().rows.archived", 0)
+    end,
+  },
+  {
     'the leaf leaves a branch that is archived, and a guard can hold it there',
     function(t)
       local child = shown(t)

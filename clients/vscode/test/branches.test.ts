@@ -7,7 +7,8 @@ import {
   nameBranch,
   unarchiveBranch,
 } from '../src/core/branches.js';
-import { draw, shared, tour, treeOf, until, window } from './fixture.js';
+import { Session } from '../src/core/session.js';
+import { draw, say, shared, tour, treeOf, until, window } from './fixture.js';
 
 test('an archived branch is gone, counted, shown again, and brought back by the button', async (t) => {
   const session = await tour(await window(t));
@@ -28,6 +29,18 @@ test('an archived branch is gone, counted, shown again, and brought back by the 
   assert.equal((await draw(tree)).at(-1), 'a3 ←');
   assert.equal((await back.undo?.run())?.text, 'The branch is archived.');
   assert.deepEqual(await unarchiveBranch(session, 'u3'), { text: 'The branch is not archived.' });
+});
+
+test('shed branches are counted with the way back', async (t) => {
+  const session = await Session.create(await window(t), { name: 'Two ways', cwd: '/tmp' });
+  await say(session, 'u1', 'user', 'Why does the build fail?');
+  await say(session, 'u2', 'user', 'Clear the cache.');
+  await session.call('set_leaf', { leafId: 'u1' });
+  await say(session, 'u3', 'user', 'Add the import.');
+  await archiveBranch(session, 'u2');
+  await session.call('shed_branches', {});
+  const lines = await draw(treeOf(session));
+  assert.equal(lines.at(-1), '… 1 shed branch · treelined unshed brings it back');
 });
 
 test('the leaf leaves a branch that is archived, and a guard can hold it there', async (t) => {

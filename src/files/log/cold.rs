@@ -9,6 +9,7 @@ use super::rewrite::{self, copy_range};
 use crate::os::file::{self, File, Location};
 use crate::os::handle::HandleAccess;
 use hashbrown::HashMap;
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::ops::Range;
 use treelined_core::error::{Error, Kind, Result};
@@ -121,6 +122,11 @@ pub(super) fn open(at: &Location) -> Result<Option<File>> {
             &error,
         )),
     }
+}
+
+/// Whether this is the name of a cold file.
+pub(crate) fn is_cold_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(SUFFIX.as_bytes())
 }
 
 /// Whether the session at `at` has a cold file.

@@ -5,13 +5,14 @@ use super::file_names::{EXTENSION, is_hidden, is_session_file};
 use super::watched::{Remembered, Watched, Watching};
 use super::{Store, listing};
 use crate::lock::lock;
+use crate::log::cold;
 use crate::os::file::{FileKind, Folder, Location, Status};
 use crate::os::temporary;
 use crate::store::catalogue::FolderFiles;
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Error, Kind, Result};
@@ -206,6 +207,24 @@ impl Store {
         Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
+    /// The locations of the session files with a cold file. It has the lines of shed branches (session-file.md §4.10).
+    pub fn files_with_cold(&self) -> Result<Vec<Location>> {
+        let mut found = Vec::new();
+        for FolderFiles { folder, names } in self.files()? {
+            let is_session: HashSet<&OsString> = names.iter().collect();
+            // A missing folder has no files.
+            for (name, _) in folder.list().unwrap_or_default() {
+                let session = Path::new(&name).file_stem().map(OsStr::to_owned);
+                let session = session.filter(|_| cold::is_cold_name(&name));
+                if let Some(name) = session.filter(|name| is_session.contains(name)) {
+                    let folder = Arc::clone(&folder);
+                    found.push(Location { folder, name });
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The locations of all session files with the status of each. Files that are removed during the call are left out.
     pub fn session_files(&self) -> Result<Vec<(Location, Status)>> {
         let mut found = Vec::new();
@@ -227,7 +246,6 @@ mod tests {
     use super::*;
     use crate::store::listing::Listing;
     use std::fs;
-    use std::path::Path;
 
     /// A store that keeps the facts about its files between calls, however few files there are.
     fn watching(path: &Path) -> Store {

@@ -118,6 +118,7 @@ pub fn ask(
         scanned_bytes,
         are_least: true,
         unread: counted.iter().filter(|file| file.is_unread).count() as u64,
+        shed: searched.shed(&request.filters)?,
     };
     if let Some(cache) = cache {
         let update = Update {

@@ -228,6 +228,56 @@ fn a_refused_append_below_a_shed_entry_changes_nothing() {
     d.ok("append_message", message(right));
 }
 
+/// A search that found nothing, and sums that were smaller than before, once did not say that branches were shed.
+#[test]
+fn searches_and_sums_say_what_they_leave_out() {
+    let (mut d, path, _) = archived();
+    let without = d.ok("get_stats", json!({}));
+    assert_eq!(without.get("shedBranches"), None);
+    let search = |d: &mut Daemon, members: Json| {
+        let mut params = json!({"query": "left it is", "archived": true});
+        let members = members.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(members);
+        d.ok("search", params)["totals"].clone()
+    };
+    let found = search(&mut d, json!({}));
+    assert_eq!(
+        (&found["entries"], found.get("shedSessions")),
+        (&json!(1), None)
+    );
+    d.ok("shed_branches", json!({}));
+    let stats = d.ok("get_stats", json!({}));
+    assert_eq!(stats["shedBranches"], 1);
+    assert!(stats["messages"]["user"].as_u64() < without["messages"]["user"].as_u64());
+    let path_alone = d.ok("get_stats", json!({"leafId": "a3"}));
+    assert_eq!(path_alone.get("shedBranches"), None);
+    for (members, shed) in [
+        (json!({}), Some(1)),
+        (json!({"sessionId": "s1"}), Some(1)),
+        (json!({"mode": "ask"}), Some(1)),
+        (json!({"cwd": "/elsewhere"}), None),
+    ] {
+        let totals = search(&mut d, members.clone());
+        let expected = shed.map(|shed: u64| json!(shed));
+        assert_eq!(totals.get("shedSessions").cloned(), expected, "{members}");
+    }
+    let home = d.stop();
+    for (command, line) in [
+        (
+            ["search", "left it is"],
+            "not searched: the shed branches of 1 session; treelined unshed brings them back",
+        ),
+        (
+            ["stats", "s1"],
+            "1 shed branch, treelined unshed brings it back",
+        ),
+    ] {
+        let said = home.run(&command, &[], "").text();
+        assert!(said.contains(line), "{said}");
+    }
+    assert!(cold(&path).exists());
+}
+
 /// The appends of one write keep their order around the move.
 #[test]
 fn appends_around_one_below_a_shed_entry_keep_their_order() {

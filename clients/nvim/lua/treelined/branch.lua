@@ -146,26 +146,28 @@ function M.toggle(tree)
   tree:refresh()
 end
 
---- Shows the number of archived branches below the rows. The line is virtual text, since the lines of the buffer are
---- rows.
+--- Shows the numbers of archived and of shed branches below the rows. The lines are virtual text, since the lines of the
+--- buffer are rows.
 ---@param tree treelined.Tree
 function M.draw(tree)
   vim.api.nvim_buf_clear_namespace(tree.buf, namespace, 0, -1)
-  local count = tree.rows.archived
-  if count == 0 then
-    return
+  local lines = {}
+  local function add(count, kind, text, ...)
+    if count > 0 then
+      local branches = count == 1 and 'branch' or 'branches'
+      text = ('   %d %s %s · ' .. text):format(count, kind, branches, ...)
+      table.insert(lines, { { text, 'TreelinedGuide' } })
+    end
   end
-  local text = ('   %d archived %s · %s %s %s'):format(
-    count,
-    count == 1 and 'branch' or 'branches',
-    key_of('archived', 'archived'),
-    tree.archived and 'hides' or 'shows',
-    count == 1 and 'it' or 'them'
-  )
-  local last = vim.api.nvim_buf_line_count(tree.buf) - 1
-  vim.api.nvim_buf_set_extmark(tree.buf, namespace, last, 0, {
-    virt_lines = { { { text, 'TreelinedGuide' } } },
-  })
+  local count, shed = tree.rows.archived, tree.rows.shed
+  local verb = tree.archived and 'hides' or 'shows'
+  local them = count == 1 and 'it' or 'them'
+  add(count, 'archived', '%s %s %s', key_of('archived', 'archived'), verb, them)
+  add(shed, 'shed', 'treelined unshed brings %s back', shed == 1 and 'it' or 'them')
+  if #lines > 0 then
+    local last = vim.api.nvim_buf_line_count(tree.buf) - 1
+    vim.api.nvim_buf_set_extmark(tree.buf, namespace, last, 0, { virt_lines = lines })
+  end
 end
 
 return M

@@ -95,6 +95,7 @@ function Rows:reload(params, place, callback)
     self.nodes, self.wanted = {}, {}
     self.total, self.hidden = result.total, result.hidden
     self.archived = result.archivedBranches or 0
+    self.shed = result.shedBranches or 0
     self.leaf_id, self.revision = result.leafId, result.revision
     callback(nil, self:put(result))
   end)

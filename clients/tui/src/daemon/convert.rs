@@ -127,6 +127,7 @@ pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {
         total: tree.total as usize,
         hidden: tree.hidden as usize,
         archived_branches: tree.archived_branches.unwrap_or_default() as usize,
+        shed_branches: tree.shed_branches.unwrap_or_default() as usize,
         revision: tree.revision,
         leaf: tree.leaf_id,
         at,

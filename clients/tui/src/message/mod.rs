@@ -567,6 +567,8 @@ pub struct TreePage {
     pub hidden: usize,
     /// The number of archived branches, shown or not.
     pub archived_branches: usize,
+    /// The number of branches in the cold file, which no tree shows.
+    pub shed_branches: usize,
     /// A value that changes with every change of the tree.
     pub revision: String,
     pub leaf: Option<String>,

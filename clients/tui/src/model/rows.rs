@@ -14,6 +14,7 @@ pub struct Rows {
     total: usize,
     hidden: usize,
     archived_branches: usize,
+    shed_branches: usize,
     revision: String,
     /// Whether a page has arrived since the last call of `clear`.
     known: bool,
@@ -30,6 +31,7 @@ impl Rows {
         self.total = page.total;
         self.hidden = page.hidden;
         self.archived_branches = page.archived_branches;
+        self.shed_branches = page.shed_branches;
         self.known = true;
         let rows = page.rows.into_iter().enumerate();
         self.rows
@@ -90,6 +92,11 @@ impl Rows {
         self.archived_branches
     }
 
+    /// The number of branches in the cold file.
+    pub fn shed_branches(&self) -> usize {
+        self.shed_branches
+    }
+
     pub fn is_known(&self) -> bool {
         self.known
     }
@@ -123,6 +130,7 @@ mod tests {
             total: 100_000,
             hidden: 0,
             archived_branches: 0,
+            shed_branches: 0,
             revision: revision.into(),
             leaf: None,
             at: None,

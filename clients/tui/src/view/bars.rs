@@ -259,6 +259,11 @@ fn tree_status(model: &Model) -> Vec<String> {
             format!("{count} archived {noun} ({show} {verb})")
         }
     };
+    let shed = match tree.rows.shed_branches() {
+        0 => String::new(),
+        1 => "1 shed branch (treelined unshed)".to_owned(),
+        count => format!("{count} shed branches (treelined unshed)"),
+    };
     let marks = match tree.marks.len() {
         0 => String::new(),
         marks => format!("{marks} marked"),
@@ -276,6 +281,7 @@ fn tree_status(model: &Model) -> Vec<String> {
         queued.to_owned(),
         elsewhere,
         archived,
+        shed,
         tree.filter.name().to_owned(),
         hidden,
         seeking.to_owned(),

@@ -81,6 +81,23 @@ fn archived_branches_are_counted_and_shown_by_one_key() {
     );
 }
 
+/// A conversation with shed branches once looked as if it had no others.
+#[test]
+fn shed_branches_are_counted_with_the_way_back() {
+    for (count, said) in [
+        (0, None),
+        (1, Some("1 shed branch (treelined unshed)")),
+        (2, Some("2 shed branches (treelined unshed)")),
+    ] {
+        let mut screen = Screen::tree(100, 12, rows());
+        screen.shed_branches = count;
+        screen.daemon(Daemon::Event(treelined_tui::message::Event::Moved));
+        let text = screen.text();
+        assert_eq!(text.contains(" shed "), said.is_some(), "{text}");
+        assert!(said.is_none_or(|said| text.contains(said)), "{text}");
+    }
+}
+
 #[test]
 fn a_branch_is_put_away_and_brought_back_by_the_same_key() {
     let mut screen = screen();

@@ -30,6 +30,7 @@ pub struct Screen {
     pub rows: Vec<Row>,
     pub hidden: usize,
     pub archived_branches: usize,
+    pub shed_branches: usize,
     /// For each hidden entry, the row that represents it.
     pub stand_in: HashMap<String, String>,
     pub leaf: Option<String>,
@@ -88,6 +89,7 @@ impl Screen {
             rows: Vec::new(),
             hidden: 0,
             archived_branches: 0,
+            shed_branches: 0,
             stand_in: HashMap::new(),
             leaf: None,
             revision: 0,
@@ -210,6 +212,7 @@ impl Screen {
             total,
             hidden: self.hidden,
             archived_branches: self.archived_branches,
+            shed_branches: self.shed_branches,
             revision: self.revision.to_string(),
             leaf: self.leaf.clone(),
             at: at.filter(|_| total > 0),

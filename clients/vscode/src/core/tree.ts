@@ -218,6 +218,13 @@ export class Tree {
       const text = `${archived ? 'Hide ' : ''}${archivedText(page.archivedBranches)}`;
       gap('archived', text, () => this.setView({ archived: !archived }));
     }
+    const { shedBranches } = page;
+    if (shedBranches !== undefined) {
+      const back = `treelined unshed brings ${shedBranches === 1 ? 'it' : 'them'} back`;
+      const text = `${count(shedBranches, 'shed branch', 'shed branches')} · ${back}`;
+      // A click reads the tree again, since another program brings them back.
+      gap('shed', text, () => undefined);
+    }
     if (!this.#namesSessions) {
       this.#namesSessions = true;
       setTimeout(() => this.onMore(undefined));

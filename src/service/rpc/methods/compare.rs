@@ -263,6 +263,7 @@ pub(in crate::rpc) fn get_stats(
     let size = read.stored_bytes(nodes.iter().copied());
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
     let (open, call) = (Arc::clone(read.open), Arc::clone(read.call));
+    let shed = Some(read.tree.shed().len() as u64).filter(|shed| !is_of_path && *shed > 0);
     Ok(ReadAnswer::later(size, move || {
         let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
         let prices = call.daemon.prices();
@@ -275,6 +276,7 @@ pub(in crate::rpc) fn get_stats(
         Ok(wire::GetStatsResult {
             stats: wire_stats(stats, times),
             context_tokens,
+            shed_branches: shed,
         })
     }))
 }

@@ -431,6 +431,7 @@ fn wire_totals(totals: Totals) -> wire::SearchTotals {
         scanned_bytes: totals.scanned_bytes,
         at_least: totals.are_least,
         unread: Some(totals.unread).filter(|unread| *unread > 0),
+        shed_sessions: Some(totals.shed).filter(|shed| *shed > 0),
     }
 }
 
