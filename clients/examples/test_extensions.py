@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["env"]
 
 EXTENSIONS = Path(__file__).parent / "extensions"
-ANSWERS = {"guard": 'answers = ["session_before_tree"]'}
+SETTINGS = {
+    "guard": 'answers = ["session_before_tree"]',
+    "labeller": 'may = "append"',
+    "todo": 'may = "append"',
+}
 
 Started = tuple[Client, list[types.UserAsked]]
 
@@ -33,7 +37,7 @@ def started(env: dict[str, str], tmp_path: Path) -> Iterator[Callable[[str], Sta
         program = EXTENSIONS / f"{name}.py"
         config.write_text(
             f'[[extensions]]\nname = "{name}"\nargv = ["{sys.executable}", "{program}"]\n'
-            f'sessions = "all"\n{ANSWERS.get(name, "")}\n'
+            f'sessions = "all"\n{SETTINGS[name]}\n'
         )
         asked: list[types.UserAsked] = []
 

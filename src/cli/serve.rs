@@ -26,6 +26,7 @@ use treelined_service::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use treelined_service::extensions::NAME_VARIABLE;
 use treelined_service::parts::Parts;
 use treelined_service::serve::{self, Endpoints, ListenAddress};
+use treelined_service::web::{Token, access_token};
 use treelined_service::web::{WebAddress, WebListener};
 use treelined_usage::Prices;
 
@@ -87,6 +88,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         stdio: true,
         sockets: Vec::new(),
         limited: Vec::new(),
+        tokens: Vec::new(),
         web: None,
         idle_exit: None,
         on_ready: Box::new(|| ()),
@@ -146,7 +148,8 @@ fn serve_sockets(
     passed: Option<PassedSocket>,
     on_ready: impl FnOnce(Option<&WebAddress>) + 'static,
 ) -> anyhow::Result<ExitCode> {
-    let shared = SharedDaemon::of(options, &args.socket, args.idle_exit)?;
+    let mut shared = SharedDaemon::of(options, &args.socket, args.idle_exit)?;
+    shared.starts_extensions = args.starts_extensions();
     log_problems(&shared.settings);
     let starter = starter(args, passed.is_some())?;
     let mut detached = match args.detached {
@@ -167,7 +170,7 @@ fn serve_sockets(
             return Err(error);
         }
     };
-    let limited = listen_for_limited(&shared, &starter, &mut sockets);
+    let (limited, tokens) = listen_for_limited(&shared, &starter, &mut sockets);
     let address = web.as_ref().map(|web| web.address.clone());
     let on_ready = move || {
         if let Some(detached) = detached {
@@ -179,6 +182,7 @@ fn serve_sockets(
         stdio: args.listen.contains(&ListenAddress::Stdio),
         sockets,
         limited,
+        tokens,
         web,
         idle_exit: shared.idle_exit().map(IdleTime::duration),
         on_ready: Box::new(on_ready),
@@ -280,7 +284,10 @@ fn listen(
 
 /// Fails if this is the socket of an access: whoever connects there must not be able to do everything.
 fn refuse_limited(shared: &SharedDaemon, socket: &Path) -> anyhow::Result<()> {
-    let is_same = |access: &&NamedAccess| canonical(&access.socket) == canonical(socket);
+    let is_same = |access: &&NamedAccess| {
+        let own = access.socket.as_deref().map(canonical);
+        own == Some(canonical(socket))
+    };
     match shared.settings.access().iter().find(is_same) {
         Some(access) => Err(ShellError::failed(
             format!(
@@ -294,42 +301,52 @@ fn refuse_limited(shared: &SharedDaemon, socket: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Listens on the sockets of limited connections, and notes them in the runtime files. One that cannot be served is logged:
-/// another daemon with the same configuration may serve it.
+/// Listens on the sockets of limited connections, reads their tokens, and notes both in the runtime files. One that
+/// cannot be served is logged: another daemon with the same configuration may serve it.
 fn listen_for_limited(
     shared: &SharedDaemon,
     starter: &StarterProcess,
     sockets: &mut [(Endpoint, Listener)],
-) -> Vec<(Endpoint, Listener, Access)> {
-    let (mut limited, mut served) = (Vec::new(), Vec::new());
+) -> (Vec<(Endpoint, Listener, Access)>, Vec<(Token, Access)>) {
+    let (mut limited, mut tokens, mut served) = (Vec::new(), Vec::new(), Vec::new());
     for NamedAccess {
         name,
         socket,
+        token_file,
         access,
     } in shared.settings.access()
     {
-        let listening = Place::resolve(Some(socket), shared.settings.session_dir())
-            .and_then(|place| shared.listen(&place, starter, None, None));
-        match listening {
-            Ok((endpoint, listener)) => limited.push((endpoint, listener, access.clone())),
-            Err(error) => {
-                tracing::warn!("[access.{name}] is not served: {error:#}");
-                continue;
-            }
+        let failed = |error: anyhow::Error| {
+            tracing::warn!("[access.{name}] is not served: {error:#}");
+        };
+        let listening = socket.as_ref().and_then(|socket| {
+            let place = Place::resolve(Some(socket), shared.settings.session_dir());
+            let listening = place.and_then(|place| shared.listen(&place, starter, None, None));
+            listening.map_err(failed).ok()
+        });
+        let token = token_file
+            .as_ref()
+            .and_then(|path| access_token(path).map_err(failed).ok());
+        if listening.is_none() && token.is_none() {
+            continue;
         }
         let shown = |path: &PathBuf| path.display().to_string();
         served.push(AccessInfo {
             name: name.clone(),
-            socket: shown(socket),
+            socket: socket.as_ref().filter(|_| listening.is_some()).map(shown),
+            token_file: token_file.as_ref().filter(|_| token.is_some()).map(shown),
             may: access.may().to_owned(),
             directories: access.directories.iter().flatten().map(shown).collect(),
             redact: access.redacts,
         });
+        let its = |(endpoint, listener)| (endpoint, listener, access.clone());
+        limited.extend(listening.map(its));
+        tokens.extend(token.map(|token| (token, access.clone())));
     }
     for (endpoint, _) in sockets.iter_mut().filter(|_| !served.is_empty()) {
         if let Err(error) = endpoint.announce_access(served.clone()) {
             tracing::warn!("`status` does not show who has which access: {error:#}");
         }
     }
-    limited
+    (limited, tokens)
 }

@@ -15,7 +15,7 @@ pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, program};
 use treelined_service::endpoint::place::canonical;
 use treelined_service::endpoint::runtime_file::{
-    DaemonInfo, EnvironmentOrigin, FoundInfo, Starter,
+    DaemonInfo, EnvironmentOrigin, ExtensionInfo, FoundInfo, Starter,
 };
 use treelined_service::endpoint::start_lock::StartLock;
 use treelined_service::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
@@ -58,6 +58,8 @@ pub(super) struct SharedDaemon {
     pub settings: Settings,
     /// The value on the command line.
     idle_exit: Option<IdleTime>,
+    /// Whether the daemon starts the extensions of the settings.
+    pub starts_extensions: bool,
 }
 
 impl SharedDaemon {
@@ -72,6 +74,7 @@ impl SharedDaemon {
             place,
             settings,
             idle_exit,
+            starts_extensions: true,
         })
     }
 
@@ -136,8 +139,19 @@ impl SharedDaemon {
             },
             options: self.options(),
             access: Vec::new(),
+            extensions: self.extensions(),
         };
         endpoint::listen(place, &info, passed, lock)
+    }
+
+    fn extensions(&self) -> Vec<ExtensionInfo> {
+        let started = self.settings.extensions().iter();
+        let started = started.filter(|_| self.starts_extensions);
+        let info = started.map(|extension| ExtensionInfo {
+            name: extension.name.clone(),
+            may: extension.may.name().to_owned(),
+        });
+        info.collect()
     }
 
     /// The daemon's options in force.

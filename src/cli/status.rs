@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::terminal;
 use treelined_files::os::socket;
+use treelined_service::access::Role;
 use treelined_service::endpoint::reach;
 use treelined_service::endpoint::runtime_file::{DaemonInfo, Starter};
 
@@ -121,7 +122,11 @@ fn described(status: &StatusJson<'_>) -> String {
         ("since", info.started_at.clone()),
         ("socket", info.socket.clone()),
     ];
-    lines.extend(info.web_socket.clone().map(|url| ("webSocket", url)));
+    if let Some(url) = info.web_socket.clone() {
+        lines.push(("webSocket", url));
+        let rights: Vec<&str> = Role::Page.rights().collect();
+        lines.push(("page", format!("may {}", rights.join(", "))));
+    }
     lines.extend([
         ("sessions", info.session_dir.clone()),
         (
@@ -130,16 +135,7 @@ fn described(status: &StatusJson<'_>) -> String {
         ),
         ("options", options.join(" ")),
     ]);
-    lines.extend(info.access.iter().map(|access| {
-        let secrets = match access.redact {
-            true => "without secrets",
-            false => "with secrets",
-        };
-        let (name, may) = (&access.name, &access.may);
-        let places = access.directories.join(", ");
-        let text = format!("{name}: {may} in {places}, {secrets}, on {}", access.socket);
-        ("access", text)
-    }));
+    lines.extend(limited(info));
     lines.extend(
         status
             .connections
@@ -153,4 +149,31 @@ fn described(status: &StatusJson<'_>) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// The lines about connections that may not do everything.
+fn limited(info: &DaemonInfo) -> impl Iterator<Item = (&'static str, String)> {
+    let accesses = info.access.iter().map(|access| {
+        let secrets = match access.redact {
+            true => "without secrets",
+            false => "with secrets",
+        };
+        let (name, may) = (&access.name, &access.may);
+        let places = access.directories.join(", ");
+        let mut text = format!("{name}: {may} in {places}, {secrets}");
+        for (by, path) in [
+            ("on", &access.socket),
+            ("with the token in", &access.token_file),
+        ] {
+            if let Some(path) = path {
+                let _infallible = write!(text, ", {by} {path}");
+            }
+        }
+        ("access", text)
+    });
+    let extensions = info.extensions.iter().map(|extension| {
+        let (name, may) = (&extension.name, &extension.may);
+        ("extension", format!("{name}: {may}"))
+    });
+    accesses.chain(extensions)
 }

@@ -1,4 +1,4 @@
-//! `[access.NAME]`: the sockets of limited connections (protocol.md §10.7).
+//! `[access.NAME]`: the sockets and tokens of limited connections (protocol.md §10.7).
 
 use super::lines::{SettingLines, SettingOrigin, key};
 use super::sections::{AccessSection, MayName};
@@ -26,16 +26,35 @@ pub(super) fn access(
             (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain),
             "{of}: the name must have 1 to {MAX_NAME} letters, digits, `-` and `_`"
         );
-        let socket = absolute(&section.socket).with_context(|| format!("{of}.socket"))?;
-        let is_new = all.iter().all(|other| other.socket != socket);
-        ensure!(is_new, "{of}.socket: another access has this socket");
+        let path = |key: &str, given: &Option<PathBuf>| {
+            let given = given.as_deref().map(absolute).transpose();
+            given.with_context(|| format!("{of}.{key}"))
+        };
+        let socket = path("socket", &section.socket)?;
+        let token_file = path("token_file", &section.token_file)?;
+        let is_reached = socket.is_some() || token_file.is_some();
+        ensure!(is_reached, "{of}: needs `socket`, `token_file` or both");
+        let is_new = |other: &NamedAccess| socket.is_none() || other.socket != socket;
+        ensure!(
+            all.iter().all(is_new),
+            "{of}.socket: another access has this socket"
+        );
+        let is_new = |other: &NamedAccess| token_file.is_none() || other.token_file != token_file;
+        ensure!(
+            all.iter().all(is_new),
+            "{of}.token_file: another access has this file"
+        );
         let directories = section.directories.iter().map(|path| absolute(path));
         let directories = directories.collect::<Result<Vec<PathBuf>, _>>();
         let directories = directories.with_context(|| format!("{of}.directories"))?;
         let resolved = Access::resolve(directories.iter().map(PathBuf::as_path))
             .map_err(|why| anyhow!("{of}.directories: {why}"))?;
-        let shown = socket.display().to_string();
-        lines.push((&of, "socket"), shown.into(), SettingOrigin::File);
+        for (key, path) in [("socket", &socket), ("token_file", &token_file)] {
+            if let Some(path) = path {
+                let shown = path.display().to_string();
+                lines.push((&of, key), shown.into(), SettingOrigin::File);
+            }
+        }
         let shown = resolved
             .iter()
             .map(|path| path.display().to_string().into());
@@ -49,6 +68,7 @@ pub(super) fn access(
         all.push(NamedAccess {
             name: name.clone(),
             socket,
+            token_file,
             access: Access {
                 appends: may == MayName::Append,
                 directories: Some(resolved),

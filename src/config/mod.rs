@@ -41,6 +41,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_service::access::NamedAccess;
+use treelined_service::extensions::Extension;
 use treelined_service::settings::DaemonSettings;
 use treelined_usage::Price;
 
@@ -212,6 +213,11 @@ impl Settings {
     /// The sockets of limited connections.
     pub(crate) fn access(&self) -> &[NamedAccess] {
         &self.access
+    }
+
+    /// The clients that the daemon starts.
+    pub(crate) fn extensions(&self) -> &[Extension] {
+        &self.config.daemon.extensions
     }
 
     /// The time without a connection after which a daemon with a socket ends.

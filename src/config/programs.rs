@@ -2,13 +2,15 @@
 
 use super::lines::{SettingLines, SettingOrigin};
 use super::sections::{
-    ExtensionSection, HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName, SessionsName,
+    ExtensionMayName, ExtensionSection, HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES,
+    OnFailureName, SessionsName,
 };
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::time::Duration;
 use treelined_core::terminal;
 use treelined_files::os::program::{Environment, Executable, Program};
+use treelined_service::access::ExtensionMay;
 use treelined_service::extensions::{Extension, ExtensionSessions};
 use treelined_service::hooks::{Hook, OnFailure};
 use treelined_wire::BeforeEvent;
@@ -100,6 +102,10 @@ pub(super) fn extensions(
             SessionsName::default(),
             |name| format!("{name:?}").to_lowercase().into(),
         );
+        let default = ExtensionMayName::default();
+        let may = lines.pick((of, "may"), None, section.may, default, |name| {
+            format!("{name:?}").to_lowercase().into()
+        });
         let mut answers = Vec::new();
         for event in section.answers.iter().flatten() {
             let known = BeforeEvent::ALL.iter().find(|known| known.name() == event);
@@ -121,6 +127,11 @@ pub(super) fn extensions(
             sessions: match sessions {
                 SessionsName::Own => ExtensionSessions::Own,
                 SessionsName::All => ExtensionSessions::All,
+            },
+            may: match may {
+                ExtensionMayName::Read => ExtensionMay::Read,
+                ExtensionMayName::Append => ExtensionMay::Append,
+                ExtensionMayName::All => ExtensionMay::All,
             },
             answers,
             on_failure,

@@ -43,7 +43,9 @@ pub(super) struct FileSections {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AccessSection {
-    pub(super) socket: PathBuf,
+    pub(super) socket: Option<PathBuf>,
+    /// The file with the token for the WebSocket.
+    pub(super) token_file: Option<PathBuf>,
     /// For these clients, only the sessions in these directories or below exist.
     pub(super) directories: Vec<PathBuf>,
     pub(super) may: Option<MayName>,
@@ -171,11 +173,21 @@ pub(super) struct ExtensionSection {
     pub(super) name: String,
     pub(super) argv: Vec<String>,
     pub(super) sessions: Option<SessionsName>,
+    pub(super) may: Option<ExtensionMayName>,
     /// The names of the before events that it answers.
     pub(super) answers: Option<Vec<String>>,
     pub(super) on_failure: Option<OnFailureName>,
     /// The environment variables that the program gets in addition to the usual ones.
     pub(super) env: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ExtensionMayName {
+    #[default]
+    Read,
+    Append,
+    All,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

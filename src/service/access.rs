@@ -1,7 +1,7 @@
 //! The access of limited connections (protocol.md §10.7): which methods they can call, which sessions exist for them,
 //! and which content they get.
 //!
-//! Every decision about access is made in this file. [`Rights`] belong to a connection. The address at which the
+//! Every decision about access is made in this file. [`Rights`] belong to a connection. The place at which the
 //! connection arrives decides its rights, and `initialize` can only take rights away. The method table names the right
 //! that each method needs, and `rpc` checks [`Rights::allows`] before any handler runs.
 
@@ -31,11 +31,69 @@ pub struct Access {
     pub redacts: bool,
 }
 
-/// The access of the connections that arrive at a socket.
+/// The methods that a connection may call because of what it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Role {
+    /// A client of the user: all methods.
+    #[default]
+    Client,
+    /// The page.
+    Page,
+    /// An extension, which may do this.
+    Extension(ExtensionMay),
+}
+
+/// The methods that an extension may call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExtensionMay {
+    /// It reads, answers, and offers commands and renderers.
+    #[default]
+    Read,
+    /// It also adds to sessions.
+    Append,
+    /// All methods.
+    All,
+}
+
+impl Role {
+    fn allows(self, right: Right) -> bool {
+        match (self, right) {
+            (Self::Client | Self::Extension(ExtensionMay::All), _)
+            | (_, Right::Own | Right::Read | Right::Raw | Right::Answer) => true,
+            (Self::Page, right) => matches!(right, Right::Append | Right::Person),
+            (Self::Extension(may), right) => {
+                right == Right::Offer || right == Right::Append && may == ExtensionMay::Append
+            }
+        }
+    }
+
+    /// The rights of the role, by their names.
+    pub fn rights(self) -> impl Iterator<Item = &'static str> {
+        let allowed = Right::ALL
+            .into_iter()
+            .filter(move |right| self.allows(*right));
+        allowed.map(Right::name)
+    }
+}
+
+impl ExtensionMay {
+    /// The name in the configuration file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Append => "append",
+            Self::All => "all",
+        }
+    }
+}
+
+/// The access of the connections that arrive at a socket, or that show a token to the WebSocket.
 #[derive(Debug, Clone)]
 pub struct NamedAccess {
     pub name: String,
-    pub socket: PathBuf,
+    pub socket: Option<PathBuf>,
+    /// The file with the token.
+    pub token_file: Option<PathBuf>,
     pub access: Access,
 }
 
@@ -104,13 +162,22 @@ pub(crate) type DirectoryTest = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// The rights of a connection.
 #[derive(Default)]
 pub(crate) struct Rights {
-    /// The limit; `None` if the connection can do everything.
+    role: Role,
+    /// The limit; `None` if all sessions exist for the connection, with their secrets.
     access: Option<Access>,
     /// Replaces the secrets in everything that the connection gets.
     redactor: Option<Arc<Redactor>>,
 }
 
 impl Rights {
+    /// The rights of a role.
+    pub(crate) fn of(role: Role) -> Arc<Self> {
+        Arc::new(Self {
+            role,
+            ..Self::default()
+        })
+    }
+
     /// The rights that are left after the limit `to`. `redactor` is called if secrets must be replaced.
     pub(crate) fn lowered(
         &self,
@@ -126,11 +193,12 @@ impl Rights {
                 Some(own) => Some(Arc::clone(own)),
                 None => access.redacts.then(redactor).transpose()?,
             },
+            role: self.role,
             access: Some(access),
         })
     }
 
-    /// The limit; `None` if the connection can do everything.
+    /// The limit; `None` if the connection is not limited.
     pub(crate) fn access(&self) -> Option<&Access> {
         self.access.as_ref()
     }
@@ -142,14 +210,37 @@ impl Rights {
     /// Whether the connection can call methods that need this right.
     pub(crate) fn allows(&self, right: Right) -> bool {
         let Some(access) = &self.access else {
-            return true;
+            return self.role.allows(right);
         };
-        match right {
+        let is_within = match right {
             Right::Own | Right::Read => true,
             Right::Raw => !access.redacts,
             Right::Append => access.appends,
-            Right::All => false,
+            Right::Answer | Right::Offer | Right::Person | Right::All => false,
+        };
+        is_within && self.role.allows(right)
+    }
+
+    /// Fails if the connection cannot call this method.
+    pub(crate) fn check_method(&self, name: &str, right: Right) -> Result<()> {
+        if self.allows(right) {
+            return Ok(());
         }
+        let why = match (&self.access, self.role) {
+            (Some(access), _) => format!("its access is to {} only", access.may()),
+            (None, Role::Extension(may)) => {
+                let may = may.name();
+                format!("its extension has `may = {may:?}`, and the configuration can give it more")
+            }
+            (None, _) => "the page has only the methods that it needs".to_owned(),
+        };
+        let message = format!("this connection has no method {name:?}: {why}");
+        Err(Error::new(Kind::MethodNotFound, message))
+    }
+
+    /// Whether the connection can call all methods.
+    pub(crate) fn are_all(&self) -> bool {
+        self.allows(Right::All)
     }
 
     /// Whether the connection can only read.
@@ -338,7 +429,7 @@ mod tests {
                 directories: Some(directories),
                 ..access("read", None, false)
             }),
-            redactor: None,
+            ..Rights::default()
         };
         let takes = |path: PathBuf| rights.takes(&path.display().to_string());
         assert!(takes(inside.clone()) && takes(inside.join("new/deep")));

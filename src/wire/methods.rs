@@ -80,12 +80,28 @@ pub enum Right {
     Raw,
     /// The method adds to sessions, or creates a session.
     Append,
+    /// The method answers a question of the daemon.
+    Answer,
+    /// The method offers something to other clients, or asks a person.
+    Offer,
+    /// The method does what a person asks a client for: it runs a command of an extension, makes a file to send, hands a
+    /// conversation over, or sorts and counts sessions.
+    Person,
     /// The method does anything else. A row without a right has this right.
     All,
 }
 
 impl Right {
-    pub const ALL: [Self; 5] = [Self::Own, Self::Read, Self::Raw, Self::Append, Self::All];
+    pub const ALL: [Self; 8] = [
+        Self::Own,
+        Self::Read,
+        Self::Raw,
+        Self::Append,
+        Self::Answer,
+        Self::Offer,
+        Self::Person,
+        Self::All,
+    ];
 
     /// The name in `methods.json`.
     pub const fn name(self) -> &'static str {
@@ -94,6 +110,9 @@ impl Right {
             Self::Read => "read",
             Self::Raw => "raw",
             Self::Append => "append",
+            Self::Answer => "answer",
+            Self::Offer => "offer",
+            Self::Person => "person",
             Self::All => "all",
         }
     }
@@ -107,8 +126,13 @@ impl Right {
                 "It reads sessions in a form in which a secret may be in pieces, and is not for connections whose secrets are replaced."
             }
             Self::Append => "It adds to sessions, moves their leaf, or creates one.",
+            Self::Answer => "It answers a question of the daemon.",
+            Self::Offer => "It offers something to other clients, or asks a person.",
+            Self::Person => {
+                "It runs a command, makes a file to send, hands a conversation over, or sorts and counts sessions."
+            }
             Self::All => {
-                "It does anything else: only connections that are not limited may call it."
+                "It does anything else: only connections that may do everything may call it."
             }
         }
     }
@@ -133,6 +157,15 @@ macro_rules! right {
     };
     (append) => {
         $crate::methods::Right::Append
+    };
+    (answer) => {
+        $crate::methods::Right::Answer
+    };
+    (offer) => {
+        $crate::methods::Right::Offer
+    };
+    (person) => {
+        $crate::methods::Right::Person
     };
 }
 pub use right;
@@ -345,7 +378,7 @@ macro_rules! with_methods {
                 }
                 "mark_session" {
                     summary: "Pins or archives a session on this machine, or takes that back.",
-                    section: "3.21", scope: registry,
+                    section: "3.21", scope: registry, right: person,
                     params: MarkSessionParams, result: MarkSessionResult,
                     errors: [SESSION, &[Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sorting::mark_session,
@@ -359,7 +392,7 @@ macro_rules! with_methods {
                 }
                 "get_usage" {
                     summary: "Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.",
-                    section: "15.6", scope: registry,
+                    section: "15.6", scope: registry, right: person,
                     params: GetUsageParams, result: GetUsageResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: usage::get_usage,
@@ -394,7 +427,7 @@ macro_rules! with_methods {
                 }
                 "continue_session" {
                     summary: "Hands the conversation up to an entry over to another agent, which goes on from there.",
-                    section: "3.18", scope: session(release),
+                    section: "3.18", scope: session(release), right: person,
                     params: ContinueSessionParams, result: ContinueSessionResult,
                     errors: [SESSION, FILE, NOT_FOUND, &[Kind::SessionLocked, Kind::ReadOnly, Kind::VersionUnsupported, Kind::ContextTooLarge, Kind::NothingToCompact, Kind::SummarizerUnavailable, Kind::SummarizerFailed, Kind::FileExists, Kind::StorageFull, Kind::DurabilityUnknown]],
                     run: continuation::continue_session,
@@ -436,7 +469,7 @@ macro_rules! with_methods {
                 }
                 "export_session" {
                     summary: "Writes a session, a branch or a subtree as a page, as text, as a session file or as data.",
-                    section: "16", scope: session(read),
+                    section: "16", scope: session(read), right: person,
                     params: ExportSessionParams, result: ExportSessionResult,
                     errors: [SESSION, FILE, NOT_FOUND, &[Kind::FileExists, Kind::NothingToExport, Kind::StorageFull, Kind::VersionUnsupported]],
                     run: export::export_session,
@@ -712,7 +745,7 @@ macro_rules! with_methods {
                 }
                 "answer_event" {
                     summary: "Answers a question of the daemon, or asks for more time to answer it.",
-                    section: "5.2", scope: immediate,
+                    section: "5.2", scope: immediate, right: answer,
                     params: AnswerEventParams, result: AnswerEventResult,
                     errors: [PARAMS, &[Kind::EventNotPending], TOO_DEEP],
                     run: events::answer_event,
@@ -721,49 +754,49 @@ macro_rules! with_methods {
             plugins "Plugins: how their messages look, their commands, and their questions to a person." {
                 "register_renderer" {
                     summary: "Says how the rows of custom messages of one type look.",
-                    section: "14", scope: immediate,
+                    section: "14", scope: immediate, right: offer,
                     params: RegisterRendererParams, result: RegisterRendererResult,
                     errors: [PARAMS],
                     run: renderers::register_renderer,
                 }
                 "register_command" {
                     summary: "Offers a command that other clients can run.",
-                    section: "12.1", scope: immediate,
+                    section: "12.1", scope: immediate, right: offer,
                     params: RegisterCommandParams, result: RegisterCommandResult,
                     errors: [PARAMS, &[Kind::CommandExists]],
                     run: commands::register_command,
                 }
                 "unregister_command" {
                     summary: "Withdraws a command of this connection.",
-                    section: "12.1", scope: immediate,
+                    section: "12.1", scope: immediate, right: offer,
                     params: UnregisterCommandParams, result: UnregisterCommandResult,
                     errors: [PARAMS, &[Kind::CommandNotFound]],
                     run: commands::unregister_command,
                 }
                 "list_commands" {
                     summary: "Lists the commands that clients offer.",
-                    section: "12.1", scope: immediate,
+                    section: "12.1", scope: immediate, right: person,
                     params: ListCommandsParams, result: ListCommandsResult,
                     errors: [PARAMS],
                     run: commands::list_commands,
                 }
                 "run_command" {
                     summary: "Runs a command of another client, and waits for its result.",
-                    section: "12.2", scope: immediate,
+                    section: "12.2", scope: immediate, right: person,
                     params: RunCommandParams, result: RunCommandResult,
                     errors: [SESSION, &[Kind::CommandNotFound, Kind::CommandFailed, Kind::Cancelled]],
                     run: commands::run_command,
                 }
                 "ask_user" {
                     summary: "Asks a person a question, and waits for the answer.",
-                    section: "13.1", scope: immediate,
+                    section: "13.1", scope: immediate, right: offer,
                     params: AskUserParams, result: AskUserResult,
                     errors: [SESSION, &[Kind::NoUser, Kind::Cancelled]],
                     run: people::ask_user,
                 }
                 "notify_user" {
                     summary: "Shows a message to a person.",
-                    section: "13.3", scope: immediate,
+                    section: "13.3", scope: immediate, right: offer,
                     params: NotifyUserParams, result: NotifyUserResult,
                     errors: [SESSION],
                     run: people::notify_user,

@@ -70,6 +70,7 @@ mod render;
 mod renderers;
 mod repairing;
 mod resources;
+mod rights;
 mod scale;
 mod search;
 mod search_index;

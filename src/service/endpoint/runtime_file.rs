@@ -40,14 +40,29 @@ pub struct DaemonInfo {
     /// The sockets of limited connections that the daemon serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access: Vec<AccessInfo>,
+    /// The extensions that the daemon starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<ExtensionInfo>,
 }
 
-/// A socket of limited connections.
+/// An extension that the daemon starts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExtensionInfo {
+    pub name: String,
+    /// `read`, `append` or `all`.
+    pub may: String,
+}
+
+/// A socket or a token of limited connections.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessInfo {
     pub name: String,
-    pub socket: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    /// The path of the file with the token for the WebSocket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
     /// `read` or `append`.
     pub may: String,
     pub directories: Vec<String>,

@@ -56,6 +56,7 @@ fn info() -> DaemonInfo {
         },
         options: BTreeMap::new(),
         access: Vec::new(),
+        extensions: Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configured extensions, and the connections of those that are running.
 
+use crate::access::ExtensionMay;
 use crate::hooks::OnFailure;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,6 +20,8 @@ pub struct Extension {
     pub name: String,
     pub executable: Executable,
     pub sessions: ExtensionSessions,
+    /// The methods that it may call.
+    pub may: ExtensionMay,
     /// The events that the extension must answer. If it cannot, `on_failure` is the answer.
     pub answers: Vec<BeforeEvent>,
     pub on_failure: OnFailure,

@@ -5,6 +5,7 @@
 use super::configured::{Extension, NAME_VARIABLE};
 use super::restart::{MAX_RESTARTS, Restarts};
 use super::stderr::log_lines;
+use crate::access::ExtensionMay;
 use std::fmt;
 use std::io;
 use std::net::Shutdown;
@@ -37,6 +38,8 @@ pub(crate) struct ExtensionRun {
     /// The number of the extension, counted in the order of the configuration.
     pub(crate) number: usize,
     pub(crate) name: String,
+    /// The methods that the extension may call.
+    pub(crate) may: ExtensionMay,
     signals: RunSignals,
 }
 
@@ -233,6 +236,7 @@ impl Supervisor {
         let connection = ExtensionRun {
             number: self.number,
             name: self.extension.name.clone(),
+            may: self.extension.may,
             signals,
         };
         let own_ends = sockets.try_clone().map_err(anyhow::Error::from);

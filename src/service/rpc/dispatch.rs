@@ -188,15 +188,7 @@ impl Dispatcher {
             self.connection.calls();
         }
         let rights = self.connection.rights();
-        match rights.access() {
-            Some(access) if !rights.allows(method.right) => {
-                let (name, may) = (method.name, access.may());
-                let message =
-                    format!("this connection has no method {name:?}: its access is to {may} only");
-                Err(Error::new(Kind::MethodNotFound, message))
-            }
-            _ => Ok(()),
-        }
+        rights.check_method(method.name, method.right)
     }
 
     /// Whether an append must wait for more input: `more` is available, or other appends wait already.

@@ -4,12 +4,13 @@
 //! ends. A failed write ends the input, and a request to end the connection does too.
 
 use super::server::{EndReason, Server};
-use crate::access::{Access, Rights};
+use crate::access::{Access, Rights, Role};
 use crate::daemon::client::Transport;
 use crate::daemon::connection::Connection;
 use crate::extensions::{ExtensionRun, ExtensionSockets};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
+use crate::web::Admission;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Shutdown;
@@ -219,10 +220,18 @@ pub(super) fn serve_socket(
 }
 
 /// Serves a client of the WebSocket.
-pub(super) fn serve_page(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+pub(super) fn serve_page(
+    server: &Arc<Server>,
+    socket: File,
+    admission: &Admission,
+) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
     let of = Origin {
         is_page: true,
+        rights: match admission {
+            Admission::Page => Rights::of(Role::Page),
+            Admission::Access(access) => server.daemon.rights_under(access)?,
+        },
         ..Origin::default()
     };
     serve_sockets(server, (&socket, &socket), of)
@@ -237,6 +246,7 @@ pub(super) fn serve_extension(
     let file = |socket: Stream| Arc::new(into_file(socket));
     let (input, output) = (file(sockets.input), file(sockets.output));
     let of = Origin {
+        rights: Rights::of(Role::Extension(run.may)),
         extension: Some(run),
         ..Origin::default()
     };

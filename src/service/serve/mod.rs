@@ -26,7 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::parts::Parts;
 use crate::settings::DaemonSettings;
-use crate::web::WebListener;
+use crate::web::{Token, WebListener};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -59,6 +59,8 @@ pub struct Endpoints {
     pub sockets: Vec<(Endpoint, Listener)>,
     /// The sockets of limited connections. Their runtime files do not have the address of the page.
     pub limited: Vec<(Endpoint, Listener, Access)>,
+    /// The tokens for the WebSocket that give an access.
+    pub tokens: Vec<(Token, Access)>,
     /// The port of the page and the WebSocket.
     pub web: Option<WebListener>,
     /// The time without a connection after which the daemon ends. It counts only if the daemon has a socket or a port.
@@ -79,6 +81,7 @@ pub fn run(
         stdio,
         sockets,
         limited,
+        tokens,
         web,
         idle_exit,
         on_ready,
@@ -96,6 +99,7 @@ pub fn run(
         None => Arc::new(SystemSource),
     };
     let server = Server::new(settings, parts, source, &runtime, events);
+    let _set_once = server.tokens.set(tokens);
     watch_signals(&runtime, &server)?;
     serve_page_on_request(&server);
     if !is_alone {

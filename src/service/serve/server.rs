@@ -1,14 +1,15 @@
 //! The parts that all connections share.
 
 use super::refusals::Refusals;
+use crate::access::Access;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
 use crate::parts::Parts;
 use crate::settings::DaemonSettings;
-use crate::web::WebServer;
+use crate::web::{Token, WebServer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tokio::runtime::{Handle, Runtime};
 use treelined_core::id::Source;
 use treelined_files::lock::lock;
@@ -44,6 +45,8 @@ pub(super) struct Server {
     pub(super) endpoints: Mutex<Vec<Endpoint>>,
     /// The sockets of limited connections, with their runtime files.
     pub(super) limited: Mutex<Vec<Endpoint>>,
+    /// The tokens for the WebSocket that give an access.
+    pub(super) tokens: OnceLock<Vec<(Token, Access)>>,
     /// The server of the page and the WebSocket, if there is one.
     pub(super) web: Mutex<Option<WebServer>>,
     pub(super) refusals: Refusals,
@@ -66,6 +69,7 @@ impl Server {
             events: Mutex::new(events),
             endpoints: Mutex::default(),
             limited: Mutex::default(),
+            tokens: OnceLock::new(),
             web: Mutex::default(),
             refusals: Refusals::default(),
             extensions_end: Arc::default(),

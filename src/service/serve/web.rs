@@ -3,7 +3,7 @@
 use super::connection::serve_page;
 use super::listener::MAX_CONNECTIONS;
 use super::server::Server;
-use crate::web::{WebAddress, WebBackend, WebListener, WebServer};
+use crate::web::{Admission, WebAddress, WebBackend, WebListener, WebServer};
 use anyhow::{Context, bail};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,16 @@ use treelined_wire::OpenWebResult;
 struct Backend(Arc<Server>);
 
 impl WebBackend for Backend {
-    fn connect(&self, stream: Stream) -> anyhow::Result<()> {
+    fn admits(&self, token: &str) -> Option<Admission> {
+        // All tokens are compared, so that the time says nothing.
+        let tokens = self.0.tokens.get().into_iter().flatten();
+        let found = tokens
+            .filter(|(own, _)| own.is(token))
+            .map(|(_, access)| access);
+        found.last().cloned().map(Admission::Access)
+    }
+
+    fn connect(&self, stream: Stream, admission: &Admission) -> anyhow::Result<()> {
         let daemon = &self.0.daemon;
         if daemon.is_ending() {
             bail!("the daemon ends");
@@ -25,7 +34,7 @@ impl WebBackend for Backend {
         if daemon.connections.count() >= MAX_CONNECTIONS {
             bail!("more than {MAX_CONNECTIONS} connections");
         }
-        serve_page(&self.0, into_file(stream))
+        serve_page(&self.0, into_file(stream), admission)
     }
 
     fn is_ending(&self) -> bool {

@@ -5,6 +5,7 @@
 //! every connection apply, even for a client that does not read: a full WebSocket fills the socket pair, and the full
 //! socket pair stops the writer of the connection.
 
+use crate::access::Access;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -28,10 +29,21 @@ const READ_BUFFER: usize = 16 << 10;
 /// The beginning of the header before each message of the daemon.
 const LENGTH: &str = "Content-Length: ";
 
+/// The right by which a client of the WebSocket is served.
+#[derive(Debug, Clone)]
+pub(crate) enum Admission {
+    /// It has shown the token of the page.
+    Page,
+    /// It has shown the token of an access.
+    Access(Access),
+}
+
 /// The daemon behind a WebSocket.
 pub(crate) trait WebBackend: Send + Sync + 'static {
     /// Serves the client of this socket, which uses the protocol with `Content-Length` framing.
-    fn connect(&self, stream: socket::Stream) -> anyhow::Result<()>;
+    fn connect(&self, stream: socket::Stream, admission: &Admission) -> anyhow::Result<()>;
+    /// How this token admits a client, if it is the token of an access.
+    fn admits(&self, token: &str) -> Option<Admission>;
     fn is_ending(&self) -> bool;
     /// The limit of a message from a client, in bytes.
     fn max_message_bytes(&self) -> usize;
@@ -40,7 +52,11 @@ pub(crate) trait WebBackend: Send + Sync + 'static {
 }
 
 /// Serves a client until one side ends.
-pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &dyn WebBackend) {
+pub(super) async fn run(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    admission: &Admission,
+    backend: &dyn WebBackend,
+) {
     let limit = backend.max_message_bytes();
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
@@ -48,7 +64,7 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
         .max_frame_size(Some(limit));
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (mut to_client, mut from_client) = socket.split();
-    let code = match connect(backend) {
+    let code = match connect(admission, backend) {
         Ok(daemon) => join(&mut from_client, &mut to_client, daemon, backend).await,
         Err(error) => {
             let why = format!("a client of the page could not be served: {error:#}");
@@ -69,9 +85,12 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
     let _gone = timeout(FAREWELL, farewell).await;
 }
 
-pub(crate) fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
+pub(crate) fn connect(
+    admission: &Admission,
+    backend: &dyn WebBackend,
+) -> anyhow::Result<socket::AsyncStream> {
     let (near, far) = socket::async_pair()?;
-    backend.connect(far)?;
+    backend.connect(far, admission)?;
     Ok(near)
 }
 

@@ -4,7 +4,6 @@
 //! A library for WebSockets reserves as much memory as a frame announces. This code gives a client without a token at
 //! most [`MAX_BYTES`].
 
-use super::token::Token;
 use serde::Deserialize;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -33,14 +32,14 @@ struct FirstMessage {
     token: String,
 }
 
-/// Whether the client shows the token in time.
-pub(super) async fn shows_token(stream: &mut (impl AsyncRead + Unpin), token: &Token) -> bool {
+/// The token that the client shows in time.
+pub(super) async fn shown_token(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let message = timeout(HANDSHAKE, read(stream)).await;
     let message = message.ok().flatten();
     // Serde would also read a struct from an array.
     let object = message.filter(|text| text.trim_ascii_start().starts_with(b"{"));
     let first = object.and_then(|text| serde_json::from_slice::<FirstMessage>(&text).ok());
-    first.is_some_and(|first| token.is(&first.token))
+    first.map(|first| first.token)
 }
 
 /// Refuses a client with this close code and without a reason.
@@ -82,11 +81,13 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::token::Token;
 
     fn shows(token: &Token, bytes: &[u8]) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_time().build().unwrap();
-        runtime.block_on(shows_token(&mut &*bytes, token))
+        let shown = runtime.block_on(shown_token(&mut &*bytes));
+        shown.is_some_and(|shown| token.is(&shown))
     }
 
     /// A frame of a client, with a mask of zeros.

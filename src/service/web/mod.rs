@@ -17,6 +17,7 @@ mod server;
 mod token;
 
 pub use address::{WebAddress, WebListener};
-pub(crate) use bridge::WebBackend;
-pub use saved::{WebFolder, page_url};
+pub(crate) use bridge::{Admission, WebBackend};
+pub use saved::{WebFolder, access_token, page_url};
 pub(crate) use server::WebServer;
+pub use token::Token;

@@ -7,7 +7,7 @@ use super::token::Token;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::timestamp;
@@ -121,6 +121,44 @@ impl WebFolder {
         file.write_all(text).with_context(failed)?;
         temporary.name(&at).with_context(failed)?;
         Ok(path)
+    }
+}
+
+/// The token in the file of an access (protocol.md §10.7). Makes the file (mode 0600) if it is missing. Fails if other
+/// users could have read it, or if it has no token.
+pub fn access_token(path: &Path) -> anyhow::Result<Token> {
+    let failed = || format!("the token in {}", path.display());
+    let at = Location::of_path(path).with_context(failed)?;
+    match at.folder.file(&at.name, HandleAccess::Read) {
+        Ok(file) => {
+            if !is_secret(&file).with_context(failed)? {
+                bail!("{} can be read by others: use chmod 600", path.display());
+            }
+            let mut text = String::new();
+            file.take(MAX_BYTES)
+                .read_to_string(&mut text)
+                .with_context(failed)?;
+            let token = Token::parse(text.trim());
+            token.with_context(|| format!("{} has no token: remove it", path.display()))
+        }
+        Err(_)
+            if at
+                .status()
+                .is_err_and(|error| error.kind() == io::ErrorKind::NotFound) =>
+        {
+            let token = Token::random()?;
+            let temporary = Temporary::for_name(&at.folder, &at.name).with_context(failed)?;
+            let line = format!("{}\n", token.expose());
+            (&**temporary.file())
+                .write_all(line.as_bytes())
+                .with_context(failed)?;
+            // Of two daemons that start at the same time, the first one makes the token of both.
+            match temporary.name_new(&at) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => access_token(path),
+                named => named.with_context(failed).map(|()| token),
+            }
+        }
+        Err(error) => Err(anyhow::Error::new(error).context(failed())),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Accepts connections, and answers their requests. `GET /` returns the page, and `GET /ws` opens a WebSocket.
 
 use super::address::{WebAddress, WebListener};
-use super::bridge::{self, WebBackend};
+use super::bridge::{self, Admission, WebBackend};
 use super::document;
-use super::first_message::{self, HANDSHAKE, shows_token};
+use super::first_message::{self, HANDSHAKE, shown_token};
 use super::gate::Gate;
 use axum::Router;
 use axum::body::Body;
@@ -258,12 +258,17 @@ async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
         return;
     };
     let mut stream = TokioIo::new(stream);
-    if !shows_token(&mut stream, &site.address.token).await {
+    let shown = shown_token(&mut stream).await;
+    let admission = shown.and_then(|shown| match site.address.token.is(&shown) {
+        true => Some(Admission::Page),
+        false => site.backend.admits(&shown),
+    });
+    let Some(admission) = admission else {
         site.backend
             .refused("a client without the token was refused");
         first_message::close(&mut stream, CloseCode::Policy).await;
         return;
-    }
+    };
     let Ok(place) = Arc::clone(&site.clients).try_acquire_owned() else {
         let why = format!("more than {MAX_CLIENTS} clients of the page: one was closed");
         site.backend.refused(&why);
@@ -273,6 +278,6 @@ async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
     // This task is separate, since the task of a connection without a token is closed for newer connections.
     tokio::spawn(async move {
         let _place = place;
-        bridge::run(stream, &*site.backend).await;
+        bridge::run(stream, &admission, &*site.backend).await;
     });
 }

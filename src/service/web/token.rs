@@ -31,7 +31,7 @@ impl Token {
     }
 
     /// Compares in a time that depends only on the length.
-    pub(super) fn is(&self, shown: &str) -> bool {
+    pub(crate) fn is(&self, shown: &str) -> bool {
         let own = self.0.expose_secret().as_bytes();
         own.ct_eq(shown.as_bytes()).into()
     }

@@ -205,7 +205,8 @@ fn an_extension_is_not_asked_about_its_own_moves() {
         done"#,
         heard.display()
     );
-    let mut d = started(&home, ANSWERS, &body);
+    let settings = format!("{ANSWERS}\nmay = \"append\"");
+    let mut d = started(&home, &settings, &body);
     talk(&mut d);
     eventually("it is ready", || has(&heard, "session_opened"));
     d.ok("set_session_name", json!({"name": "x"}));

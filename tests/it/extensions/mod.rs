@@ -1,6 +1,7 @@
 //! Extensions, which are clients that the daemon starts. Here they are shell scripts.
 
 mod answers;
+mod rights;
 mod sessions;
 mod supervision;
 

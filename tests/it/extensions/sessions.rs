@@ -98,7 +98,7 @@ fn an_extension_appends_to_the_sessions_of_others() {
     let append = r#"introduce '{}'; while read -r line; do case $line in *'"entries_appended"'*u1*)
         printf '%s\n' '{"jsonrpc":"2.0","id":"l","method":"append_label","params":{"targetId":"u1","label":"seen"}}';;
       esac; done"#;
-    let mut d = started(&home, "sessions = \"all\"", append);
+    let mut d = started(&home, "sessions = \"all\"\nmay = \"append\"", append);
     // The extension gets no events from before it is ready.
     eventually("a label", || {
         let session = d.create();
@@ -155,7 +155,7 @@ fn the_turn_of_an_extension_ends_with_the_last_close() {
         done"#,
         heard.display()
     );
-    let mut d = started(&home, "sessions = \"all\"", &body);
+    let mut d = started(&home, "sessions = \"all\"\nmay = \"append\"", &body);
     let session = d.create();
     eventually("its turn has begun", || has(&heard, "\"id\":\"t\""));
     d.ok("close_session", json!({}));

@@ -494,7 +494,7 @@ fn an_extension_follows_the_turns() {
     let configuration = scene.path("config.toml");
     let program = env!("CARGO_BIN_EXE_treelined-files");
     let text = format!(
-        "[[extensions]]\nname = \"files\"\nargv = [{program:?}, \"watch\", \"--extension\"]\n"
+        "[[extensions]]\nname = \"files\"\nargv = [{program:?}, \"watch\", \"--extension\"]\nmay = \"append\"\n"
     );
     fs::write(&configuration, text).unwrap();
     let args = ["--config", configuration.to_str().unwrap()];

@@ -13,6 +13,7 @@ async fn with_extension(scene: &Scene) -> Client {
     let argv =
         format!("[{program:?}, \"--state\", {state:?}, \"watch\", \"--extension\", \"--offer\"]");
     let section = format!("[[extensions]]\nname = \"files\"\nargv = {argv}\nsessions = \"all\"\n");
+    let section = section + "may = \"append\"\n";
     let configuration = scene.path("config.toml");
     fs::write(&configuration, section).unwrap();
     let builder = Client::builder().program(daemon());

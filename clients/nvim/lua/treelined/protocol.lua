@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:ba720f4320aa8a30b2a4c4966e1733ee7a5ead454c0db5e821a6dae6817d3eaa',
+  schema_hash = 'sha256:b15fadac0c778f003189a2747659a308efc7a2a35c745c71f011eb05db9c1487',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

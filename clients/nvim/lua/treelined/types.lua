@@ -966,6 +966,7 @@
 ---@field endedAt? string When the latest of the entries was written, in ISO 8601. Absent without entries.
 ---@field messages table<string, integer> The number of messages by role.
 ---@field models treelined.ModelStats[] The models used, by provider and name.
+---@field shedBranches? integer The number of branches in the cold file, which the sums over all branches leave out (protocol.md §3.24). Absent if there is none.
 ---@field startedAt? string When the earliest of the entries was written, in ISO 8601. Absent without entries.
 ---@field tokens treelined.Tokens The tokens used.
 ---@field toolCalls integer The number of tool calls in assistant messages.
@@ -1197,7 +1198,7 @@
 
 --- The result of `initialize`.
 ---@class treelined.InitializeResult
----@field access? treelined.GrantedAccess The limits of what the connection may do; left out if it may do everything.
+---@field access? treelined.GrantedAccess The limits of what the connection may do; left out if it is not limited.
 ---@field capabilities treelined.ServerCapabilities The abilities of the daemon.
 ---@field instanceId string An id that differs for every start of the daemon.
 ---@field limits treelined.Limits The limits of the daemon.
@@ -1984,6 +1985,7 @@
 ---@field entries integer The number of hits.
 ---@field scannedBytes integer The number of bytes of session files that were searched.
 ---@field sessions integer The number of sessions with a hit.
+---@field shedSessions? integer The number of searched sessions that have shed branches, which are not searched. Absent if there are none.
 ---@field unread? integer The number of sessions of which something was not read within `readMs`. Absent if there are none.
 
 --- The hash of a value.

@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:ba720f4320aa8a30b2a4c4966e1733ee7a5ead454c0db5e821a6dae6817d3eaa';
+export const SCHEMA_HASH = 'sha256:b15fadac0c778f003189a2747659a308efc7a2a35c745c71f011eb05db9c1487';
 
 /** Params and result by method. */
 export interface Methods {

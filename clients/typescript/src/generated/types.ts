@@ -4953,6 +4953,10 @@ export interface GetStatsResult {
    * The number of tokens of the context at the end of the path, estimated where no usage record has it.
    */
   contextTokens: number;
+  /**
+   * The number of branches in the cold file, which the sums over all branches leave out (protocol.md §3.24). Absent if there is none.
+   */
+  shedBranches?: number;
 }
 /**
  * The params of `get_tree`.
@@ -5791,7 +5795,7 @@ export interface InitializeResult {
    */
   limits: Limits;
   /**
-   * The limits of what the connection may do; left out if it may do everything.
+   * The limits of what the connection may do; left out if it is not limited.
    */
   access?: GrantedAccess;
 }
@@ -7397,6 +7401,10 @@ export interface SearchTotals {
    * The number of sessions of which something was not read within `readMs`. Absent if there are none.
    */
   unread?: number;
+  /**
+   * The number of searched sessions that have shed branches, which are not searched. Absent if there are none.
+   */
+  shedSessions?: number;
 }
 /**
  * A file that could not be searched.

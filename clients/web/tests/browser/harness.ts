@@ -189,6 +189,11 @@ export class Served {
     private readonly options: string[],
   ) {}
 
+  /** The socket of the daemon. */
+  get socket(): string {
+    return join(this.folder, '.socket');
+  }
+
   /** Runs a command of the program at this daemon, and returns its output. */
   run(...args: string[]): string {
     return execFileSync(this.binary, ['--session-dir', this.folder, ...args], {
@@ -199,14 +204,13 @@ export class Served {
   }
 
   async start(): Promise<void> {
-    const socket = join(this.folder, '.socket');
     const args = [
       'web',
       '--no-open',
       '--session-dir',
       this.folder,
       '--socket',
-      socket,
+      this.socket,
       ...this.options,
     ];
     const child = spawn(this.binary, args, {

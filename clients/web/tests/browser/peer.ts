@@ -1,54 +1,39 @@
-/** Another client of the daemon: a WebSocket in its own page. */
+/** Another client of the daemon, over its socket: the page may not do everything that a client can. */
 
-import type { Page } from 'playwright-core';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { Served } from './harness.ts';
 
-interface Answer {
+interface Message {
+  id?: number;
+  method?: string;
+  params?: Record<string, unknown>;
   result?: unknown;
   error?: { message: string; data?: { kind?: string } };
 }
 
-interface PeerWindow {
-  peer: {
-    socket: WebSocket;
-    last: number;
-    waits: Map<number, (answer: Answer) => void>;
-    heard: { method: string; params: Record<string, unknown> }[];
-  };
-}
-
 export class Peer {
-  private constructor(private readonly page: Page) {}
+  private last = 0;
+  private readonly waits = new Map<number, (answer: Message) => void>();
+  private readonly heard: Message[] = [];
+  private hearing: (() => void)[] = [];
+
+  private constructor(private readonly socket: Socket) {
+    createInterface({ input: socket }).on('line', (line) => {
+      const message = JSON.parse(line) as Message;
+      if (message.method === undefined) {
+        this.waits.get(message.id ?? 0)?.(message);
+        return;
+      }
+      this.heard.push(message);
+      for (const told of this.hearing.splice(0)) told();
+    });
+  }
 
   static async connect(served: Served, capabilities: object = {}): Promise<Peer> {
-    // The page itself gets no token, so only the peer's own socket is connected.
-    const watched = await served.open('');
-    await watched.page.waitForLoadState();
-    const { page } = watched;
-    const token = /t=([0-9a-f]+)/.exec(served.url)?.[1] ?? '';
-    await page.evaluate((token) => {
-      const socket = new WebSocket(`ws://${location.host}/ws`);
-      const peer: PeerWindow['peer'] = { socket, last: 0, waits: new Map(), heard: [] };
-      (window as unknown as PeerWindow).peer = peer;
-      socket.onmessage = (event) => {
-        const message = JSON.parse(String(event.data)) as Answer & {
-          id?: number;
-          method?: string;
-          params?: Record<string, unknown>;
-        };
-        if (message.method !== undefined)
-          peer.heard.push({ method: message.method, params: message.params ?? {} });
-        else peer.waits.get(message.id ?? 0)?.(message);
-      };
-      return new Promise<void>((done, failed) => {
-        socket.onerror = () => failed(new Error('no socket'));
-        socket.onopen = () => {
-          socket.send(JSON.stringify({ token }));
-          done();
-        };
-      });
-    }, token);
-    const peer = new Peer(page);
+    const socket = connect(served.socket);
+    await new Promise<void>((done, failed) => socket.once('connect', done).once('error', failed));
+    const peer = new Peer(socket);
     await peer.call('initialize', {
       protocolVersion: 1,
       clientInfo: { name: 'peer' },
@@ -58,30 +43,25 @@ export class Peer {
   }
 
   async call<T = Record<string, unknown>>(method: string, params: object = {}): Promise<T> {
-    const answer = await this.page.evaluate(
-      ({ method, params }) => {
-        const { peer } = window as unknown as PeerWindow;
-        const id = ++peer.last;
-        peer.socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
-        return new Promise<Answer>((done) => peer.waits.set(id, done));
-      },
-      { method, params },
-    );
+    const id = ++this.last;
+    const answer = await new Promise<Message>((done) => {
+      this.waits.set(id, done);
+      this.socket.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    });
     if (answer.error) throw new Error(`${answer.error.data?.kind ?? ''}: ${answer.error.message}`);
     return answer.result as T;
   }
 
   /** Waits for a notification. */
   async hear(method: string): Promise<Record<string, unknown>> {
-    const handle = await this.page.waitForFunction(
-      (method) =>
-        (window as unknown as PeerWindow).peer.heard.find((one) => one.method === method)?.params,
-      method,
-    );
-    return (await handle.jsonValue()) ?? {};
+    for (;;) {
+      const found = this.heard.find((one) => one.method === method);
+      if (found) return found.params ?? {};
+      await new Promise<void>((told) => this.hearing.push(told));
+    }
   }
 
   async close(): Promise<void> {
-    await this.page.context().close();
+    await new Promise<void>((done) => this.socket.once('close', () => done()).end());
   }
 }

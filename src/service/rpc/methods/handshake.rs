@@ -131,7 +131,7 @@ pub(in crate::rpc) fn discover(
     _: wire::DiscoverParams,
 ) -> Result<Prepared<wire::DiscoverResult>> {
     let document = match caller.connection().rights() {
-        rights if rights.is_limited() => allowed_methods(rights),
+        rights if !rights.are_all() => allowed_methods(rights),
         _ => schema::openrpc().into_bytes(),
     };
     Ok(Prepared::bytes(on_one_line(document)))
