@@ -10,6 +10,7 @@ use crate::os::FileAt;
 use crate::os::file::{File, Folder, Identity, Location, Status, is_private};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
+use crate::os::time;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -155,7 +156,7 @@ impl Cache {
             folder => folder?,
         };
         temporary::remove_abandoned(&folder)?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = time::system_now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs().cast_signed());
         for (name, _) in folder.list()? {
             if is_meant(&name.to_string_lossy())

@@ -1,8 +1,9 @@
 //! The machine's clock and randomness, and the ids of sessions, which are made from both.
 
 use crate::lock::lock;
+use crate::os::time;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 use treelined_core::id::{SessionId, Source};
 use uuid::{ContextV7, Uuid};
 
@@ -12,13 +13,13 @@ pub struct SystemSource;
 impl Source for SystemSource {
     fn now_ms(&self) -> i64 {
         let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
+        match time::system_now().duration_since(UNIX_EPOCH) {
             Ok(since) => millis(since),
             Err(before) => -millis(before.duration()),
         }
     }
     fn random(&self) -> Uuid {
-        Uuid::new_v4()
+        time::random()
     }
 }
 

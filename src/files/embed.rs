@@ -35,11 +35,11 @@ use crate::cancel::Cancel;
 use crate::clock::{SystemSource, new_session_id};
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
+use crate::os::time;
 use crate::session::{Session, SessionGuard, SessionState};
 use crate::store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 use treelined_core::context::{self, Format};
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
@@ -199,7 +199,7 @@ impl OpenSession {
     /// The right to use the session. Only this value requests the right, and each call borrows this value, so no call
     /// waits for another.
     fn guard(&self) -> Result<SessionGuard> {
-        self.session.guard(Instant::now(), ())
+        self.session.guard(time::now(), ())
     }
 
     async fn read<T: Send + 'static>(

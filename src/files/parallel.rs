@@ -48,6 +48,10 @@ impl ThreadPlan {
 /// remembered.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
+    if cfg!(feature = "simulation") {
+        // A simulated process has one thread.
+        return 1;
+    }
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 

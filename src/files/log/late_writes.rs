@@ -13,6 +13,7 @@ use crate::cancel::Cancel;
 use crate::os::file;
 use crate::os::file::File;
 use crate::os::handle::HandleAccess;
+use crate::os::time;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl ReplacedFile {
             log,
             tree,
             file,
-            until: Instant::now() + HELD,
+            until: time::now() + HELD,
             read_to,
             carried_to: read_to,
             looked_at: read_to,
@@ -102,7 +103,7 @@ impl ReplacedFile {
     /// Continues with a replaced file that another process has handed over. `None` if the file is closed.
     pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
         let mut replaced = Self::of(log, tree)?;
-        replaced.until = Instant::now() + handed.remaining.min(HELD);
+        replaced.until = time::now() + handed.remaining.min(HELD);
         replaced.read_to = handed.carried_to.min(replaced.read_to);
         replaced.carried_to = replaced.read_to;
         replaced.looked_at = replaced.read_to;
@@ -112,7 +113,7 @@ impl ReplacedFile {
     /// Returns the old file and the progress, for another process to continue. `None` if no more lines
     /// are expected.
     pub(crate) fn handover(&self) -> Option<(Arc<File>, Handover)> {
-        let remaining = self.until.checked_duration_since(Instant::now())?;
+        let remaining = self.until.checked_duration_since(time::now())?;
         let carried_to = self.carried_to;
         let handover = Handover {
             carried_to,
@@ -128,7 +129,7 @@ impl ReplacedFile {
 
     /// Whether no more lines are expected.
     pub(crate) fn is_over(&self) -> bool {
-        self.pending.is_empty() && Instant::now() >= self.until
+        self.pending.is_empty() && time::now() >= self.until
     }
 
     /// Whether there are lines to copy. This takes one `fstat`.
@@ -136,7 +137,7 @@ impl ReplacedFile {
         let Ok(status) = file::status_of(&self.file) else {
             return !self.pending.is_empty();
         };
-        let is_last_look = !self.is_settled && Instant::now() >= self.until;
+        let is_last_look = !self.is_settled && time::now() >= self.until;
         !self.pending.is_empty()
             || status.size > self.looked_at
             || (is_last_look && status.size > self.read_to)
@@ -150,7 +151,7 @@ impl ReplacedFile {
         };
         let from = self.read_to;
         // The last check also reads a line without a line break.
-        let is_last_look = Instant::now() >= self.until;
+        let is_last_look = time::now() >= self.until;
         let tail = if is_last_look {
             Tail::Take
         } else {
@@ -185,10 +186,8 @@ impl ReplacedFile {
             return true;
         };
         let waits = self.waits_for.filter(|(at, _)| *at == end);
-        let (_, since) = *self
-            .waits_for
-            .insert(waits.unwrap_or((end, Instant::now())));
-        self.is_settled || since.elapsed() >= IN_FLIGHT
+        let (_, since) = *self.waits_for.insert(waits.unwrap_or((end, time::now())));
+        self.is_settled || time::since(since) >= IN_FLIGHT
     }
 
     /// Records that the lines from [`ReplacedFile::arrivals`] are in the new file.

@@ -14,12 +14,12 @@ use super::rewrite::{self, copy_range};
 use super::state::{Log, LogStorage, OpenedLog, Standing};
 use crate::os::file::{File, Location};
 use crate::os::handle::HandleAccess;
-use crate::os::temporary;
+use crate::os::{temporary, time};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use treelined_core::bytes::part;
 use treelined_core::entry::{Line, scan};
 use treelined_core::error::{Error, Kind, Result};
@@ -132,7 +132,7 @@ struct DamagedLine {
 }
 
 pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
-    let began = Instant::now();
+    let began = time::now();
     loop {
         if let TryLock::Locked(lock) = log.try_lock()? {
             return match log.standing()? {
@@ -142,13 +142,13 @@ pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
                 Standing::Unchanged | Standing::Grown(_) => Ok(lock),
             };
         }
-        if began.elapsed() >= LOCK_TIMEOUT {
+        if time::since(began) >= LOCK_TIMEOUT {
             return Err(Error::new(
                 Kind::SessionLocked,
                 "another process holds the lock of the session file",
             ));
         }
-        std::thread::sleep(Duration::from_millis(5));
+        time::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,14 +1,16 @@
 //! Files of a session directory: their identity, their status and their location.
 
 pub use super::status::{FileKind, Identity, Status};
+use super::time;
 use std::ffi::OsString;
-pub use std::fs::{File, TryLockError};
+pub use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use treelined_core::error::{Error, Kind, Result};
 
+pub use super::unix::calls::File;
 pub use super::unix::folder::{Folder, FolderLock};
 pub use super::unix::stat::{
     behind_hole, changed, identity_of, is_lock_unsupported, is_pipe, is_private, is_removed,
@@ -24,7 +26,7 @@ impl Status {
     /// Whether any later change gives the file another status. This is true once the times of the file are older than a
     /// tick of the clock.
     pub fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = time::system_now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX));
         let nanos =
             |(seconds, nanos): (i64, i64)| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);

@@ -3,9 +3,9 @@
 //!
 //! This module decides which files and folders are open; callers open them again.
 
+use super::unix::calls::File;
 use super::unix::process::descriptor_limit;
 use crate::lock::lock;
-use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -8,7 +8,10 @@
 pub mod file;
 pub mod handle;
 pub mod program;
+#[cfg(feature = "simulation")]
+pub mod simulated;
 pub mod temporary;
+pub mod time;
 
 mod failure;
 mod status;

@@ -3,10 +3,11 @@
 //! The process that writes such a file holds its lock, which the system releases when the process dies. So a
 //! file that is not locked is abandoned.
 
-use super::file::{self, Folder, Location};
+use super::file::{self, File, Folder, Location};
 use super::handle::HandleAccess;
+use super::time;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ fn temporary_name(name: &OsStr) -> OsString {
     let mut temporary = OsString::from(".");
     // `end` is `None` on a system whose names are text, if the cut is within a character.
     temporary.push(end.unwrap_or_default());
-    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    let (random, _) = time::random().as_u64_pair();
     temporary.push(format!(".{random:0DIGITS$x}{ENDING}"));
     temporary
 }

@@ -10,6 +10,7 @@ use crate::log::Standing;
 use crate::log::append::{self, Lock, TryLock, WriteOutcome};
 use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::os::file::File;
+use crate::os::time;
 use crate::session::sync;
 use serde_json::json;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub struct Contention {
 impl Contention {
     /// A contention that begins now, for operations that wait for `limit`.
     pub fn over(limit: Duration) -> Self {
-        let since = Some(Instant::now());
+        let since = Some(time::now());
         Self { since, limit }
     }
 }
@@ -91,7 +92,7 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
     // If other operations have just waited in vain for the same lock, this operation does not wait the whole time
     // again.
     let since = contention.since.unwrap_or(asked).max(asked);
-    if since.elapsed() < contention.limit {
+    if time::since(since) < contention.limit {
         return Ok(());
     }
     let mut error = Error::new(
@@ -275,7 +276,7 @@ impl<T: Send + 'static> SessionGuard<T> {
                 Attempt::Publishing(_) | Attempt::Later => {}
             }
             work.wait(self.contention())?;
-            std::thread::sleep(pause);
+            time::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -395,7 +396,7 @@ impl SessionState {
                 if may_wait && self.log.standing()? == Standing::Replaced {
                     self.catch_up_into(Standing::Replaced, changes)?;
                 }
-                self.contended_since.get_or_insert_with(Instant::now);
+                self.contended_since.get_or_insert_with(time::now);
                 return Ok(None);
             };
             self.contended_since = None;

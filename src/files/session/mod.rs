@@ -34,7 +34,7 @@ use crate::log::late_writes::{Handover, ReplacedFile};
 use crate::log::upstream::Upstream;
 use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{File, Identity, Location};
-use crate::os::process;
+use crate::os::{process, time};
 use crate::session::sync::{RepeatedEntries, Syncer};
 use serde_json::json;
 use std::ops::{Deref, DerefMut};
@@ -104,7 +104,7 @@ impl Session {
             is_newer,
             ephemeral,
             path,
-            nonce: uuid::Uuid::new_v4().as_fields().0,
+            nonce: time::random().as_fields().0,
             core: Arc::new(tokio::sync::Mutex::new(SessionState {
                 upstream,
                 ..SessionState::of(opened, read_only || is_newer)
@@ -134,7 +134,7 @@ impl Session {
 
     /// Like [`Self::guard`], for a session that has been closed and has no queue.
     pub async fn guard_after_close<T>(&self, with: T) -> SessionGuard<T> {
-        let asked = Instant::now();
+        let asked = time::now();
         let core = Arc::clone(&self.core).lock_owned().await;
         SessionGuard { core, asked, with }
     }

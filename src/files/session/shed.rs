@@ -9,11 +9,11 @@ use crate::log::shed::{StayingBranch, in_memory};
 use crate::log::unshed::WholeCheck;
 use crate::log::upstream::is_replica;
 use crate::log::{OpenedLog, Standing};
-use crate::os::process;
+use crate::os::{process, time};
 use hashbrown::HashSet;
 use serde_json::json;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::shed::ShedBranch;
 use treelined_core::id::Source;
@@ -224,16 +224,16 @@ impl SessionState {
         if !self.log.is_written() {
             return Err(in_memory());
         }
-        let began = Instant::now();
+        let began = time::now();
         let lock = loop {
             if let Some(lock) = self.lock_fresh(changes, true)? {
                 break lock;
             }
-            if began.elapsed() >= LOCK_TIMEOUT {
+            if time::since(began) >= LOCK_TIMEOUT {
                 let why = "another process holds the lock of the session file";
                 return Err(Error::new(Kind::SessionLocked, why));
             }
-            std::thread::sleep(PAUSE);
+            time::sleep(PAUSE);
         };
         self.carry_over(&lock, changes)?;
         let openers = self.log.identity().and_then(process::openers_of);

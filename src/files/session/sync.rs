@@ -2,6 +2,7 @@
 //!
 //! One sync runs at a time for each session. Lines that are written meanwhile share the next sync.
 
+use crate::blocking::begin;
 use crate::lock::lock;
 use crate::os::file::{self, File, Folder, Identity};
 use crate::os::handle;
@@ -254,7 +255,7 @@ impl Syncer {
         };
         if start {
             let state = Arc::clone(&self.state);
-            tokio::task::spawn_blocking(move || run(&state));
+            drop(begin(move || run(&state)));
         }
         receiver
             .await

@@ -7,9 +7,10 @@ use crate::log::Standing;
 use crate::log::append::{self, Lock};
 use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::file::File;
+use crate::os::time;
 use serde_json::json;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
@@ -64,7 +65,7 @@ impl SessionState {
             .upstream
             .as_ref()
             .is_some_and(|upstream| upstream.queues());
-        self.until = queues.then(|| Instant::now() + QUEUE_PATIENCE);
+        self.until = queues.then(|| time::now() + QUEUE_PATIENCE);
     }
 
     /// Whether lines of the file wait for the stream.

@@ -19,6 +19,7 @@ pub mod watch;
 pub mod watch_folder;
 mod watched;
 
+use crate::blocking::begin_thread;
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::clock;
@@ -163,8 +164,7 @@ impl Store {
     /// Runs `write`, which writes to the cache, on its own thread.
     fn keep(&self, write: impl FnOnce() + Send + 'static) {
         let running = CacheWriteGuard::begin(&self.keeping);
-        let thread = std::thread::Builder::new().name("cache".to_owned());
-        let spawned = thread.spawn(move || {
+        let spawned = begin_thread("cache", move || {
             let _running = running;
             write();
         });

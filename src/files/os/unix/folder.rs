@@ -1,21 +1,25 @@
 //! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, and never a
 //! FIFO or a device. New files are private to their owner (session-file.md §1, §5).
 
+use super::calls::{AsFd, File, OwnedFd, fs, is_folder, make_folders};
 use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
 };
+#[cfg(not(feature = "simulation"))]
 use crate::lock::lock;
 use crate::os::handle::{self, Handle, HandleAccess};
 use crate::os::status::{FileKind, Identity, Status};
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use crate::os::time;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+#[cfg(not(feature = "simulation"))]
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 
 /// The mode of new files: 0600.
@@ -28,7 +32,19 @@ const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Threads of this process that want a folder lock wait here for each other, without a limit of time: the limit is for
 /// other processes. If hundreds of threads tested the lock every two milliseconds, they would also take the processor
 /// from the thread that holds it.
+#[cfg(not(feature = "simulation"))]
 static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
+
+#[cfg(not(feature = "simulation"))]
+type FolderQueue = MutexGuard<'static, ()>;
+/// Simulated processes are threads of one process, and have no queue in common.
+#[cfg(feature = "simulation")]
+type FolderQueue = ();
+
+fn queue() -> FolderQueue {
+    #[cfg(not(feature = "simulation"))]
+    lock(&FOLDER_QUEUE)
+}
 
 /// A folder. Files in it are opened relative to the open folder, so replacing a folder above it with a link has no
 /// effect.
@@ -172,6 +188,7 @@ impl Folder {
     }
 
     /// The descriptor of the open folder.
+    #[cfg(not(feature = "simulation"))]
     pub(super) fn descriptor(&self) -> io::Result<Arc<File>> {
         Ok(self.fd()?)
     }
@@ -306,7 +323,7 @@ impl Folder {
     /// Like [`Folder::rename`], but fails with `EEXIST` if a file has the name `to`.
     pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
         let target = to_folder.fd()?;
-        let flags = fs::RenameFlags::NOREPLACE;
+        let flags = RenameFlags::NOREPLACE;
         match self.at(|folder| fs::renameat_with(folder, from, &*target, to, flags)) {
             // Some file systems do not have this call.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to_folder.status(to) {
@@ -339,8 +356,8 @@ impl Folder {
             other => other.map_err(io::Error::from),
         };
         let folder = folder.map_err(failed)?;
-        let began = Instant::now();
-        let queue = lock(&FOLDER_QUEUE);
+        let began = time::now();
+        let queue = queue();
         let locked = |folder| FolderLock {
             _folder: folder,
             _queue: queue,
@@ -348,8 +365,8 @@ impl Folder {
         loop {
             match folder.try_lock() {
                 Ok(()) => return Ok(locked(folder)),
-                Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_LOCK_TIMEOUT => {
-                    std::thread::sleep(Duration::from_millis(2));
+                Err(TryLockError::WouldBlock) if time::since(began) < FOLDER_LOCK_TIMEOUT => {
+                    time::sleep(Duration::from_millis(2));
                 }
                 Err(TryLockError::WouldBlock) => {
                     let message = "another process is making a session in the same folder";
@@ -382,19 +399,15 @@ impl Folder {
 pub struct FolderLock {
     /// A separate descriptor of the folder, so that threads of one process also exclude each other.
     _folder: File,
-    _queue: MutexGuard<'static, ()>,
+    _queue: FolderQueue,
 }
 
 /// Makes a folder (0700) and its missing parents, and syncs their names, since a file is lost together with the name of
 /// its folder.
 fn make(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let missing = path.ancestors().take_while(|above| !above.is_dir());
+    let missing = path.ancestors().take_while(|above| !is_folder(above));
     let parents: Vec<&Path> = missing.filter_map(Path::parent).collect();
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)?;
+    make_folders(path)?;
     for parent in parents {
         let is_here = parent.as_os_str().is_empty();
         let parent = if is_here { Path::new(".") } else { parent };

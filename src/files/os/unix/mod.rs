@@ -1,6 +1,7 @@
 //! Linux, macOS and other Unix systems.
 
 pub mod activation;
+pub(crate) mod calls;
 pub(crate) mod folder;
 pub(crate) mod group;
 pub mod path;
@@ -16,4 +17,4 @@ pub(crate) mod stat;
 pub mod stream;
 pub mod watch;
 
-pub use std::os::unix::fs::FileExt as FileAt;
+pub use calls::FileAt;

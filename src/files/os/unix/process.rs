@@ -74,6 +74,10 @@ pub fn raise_descriptor_limit() {
 /// the system does not provide this information.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
+    // A simulated process looks until the time is over.
+    if cfg!(feature = "simulation") {
+        return None;
+    }
     let processes = numbers(std::path::Path::new("/proc"))?;
     let program = |process: &str| {
         let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
@@ -97,6 +101,14 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
 /// visible. `None` if the system does not provide this information.
 #[cfg(target_os = "linux")]
 pub fn openers_of(identity: Identity) -> Option<Vec<u32>> {
+    #[cfg(feature = "simulation")]
+    return Some(crate::os::simulated::openers_of(identity));
+    #[cfg(not(feature = "simulation"))]
+    real_openers_of(identity)
+}
+
+#[cfg(all(target_os = "linux", not(feature = "simulation")))]
+fn real_openers_of(identity: Identity) -> Option<Vec<u32>> {
     let processes = numbers(std::path::Path::new("/proc"))?;
     let others = processes.filter(|process| *process != std::process::id());
     let opens = |process: &u32| open_descriptors(*process, identity).next().is_some();

@@ -2,7 +2,7 @@
 //! made: the kernel queues it during the call that changes the file.
 
 use super::folder::Folder;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(feature = "simulation")))]
 use super::stat::is_of_this_machine;
 use std::ffi::OsString;
 use std::io;
@@ -29,12 +29,12 @@ pub struct Report {
     pub kind: ReportKind,
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(feature = "simulation")))]
 pub use inotify::Reports;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), feature = "simulation"))]
 pub use none::Reports;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(feature = "simulation")))]
 mod inotify {
     use super::{Folder, Report, ReportKind, WatchNumber, io, is_of_this_machine};
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -126,7 +126,7 @@ mod inotify {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), feature = "simulation"))]
 mod none {
     use super::{Folder, Report, WatchNumber, io};
 

@@ -1,9 +1,10 @@
 //! The status of files, and operations on files outside of a session directory.
 
+use super::calls::{AsFd, File, fs};
 use crate::os::status::{Identity, Status};
-use rustix::fs;
+use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
-use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions};
+use std::fs::{DirBuilder, FileType, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -100,15 +101,15 @@ pub fn is_pipe(kind: FileType) -> bool {
 
 /// Opens a file for reading, unless the last component of `path` is a symbolic link. Opening a FIFO does not wait for
 /// its other end.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = fs::OFlags::NOFOLLOW | fs::OFlags::NONBLOCK | fs::OFlags::CLOEXEC;
+pub fn open_regular(path: &Path) -> io::Result<std::fs::File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or(0);
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags).open(path)
 }
 
 /// A temporary file (0600) without a name. The system removes it at the end of the process.
-pub fn unnamed_file() -> io::Result<File> {
+pub fn unnamed_file() -> io::Result<std::fs::File> {
     let name = format!("treelined-{}", uuid::Uuid::new_v4().simple());
     let path = std::env::temp_dir().join(name);
     let mut options = OpenOptions::new();
@@ -126,7 +127,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
 /// The offset of the next stored bytes: `offset` itself or, if a hole in the file begins there, the end of the hole.
 pub fn behind_hole(file: &File, offset: u64) -> u64 {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
-    match fs::seek(file, fs::SeekFrom::Data(offset)) {
+    match fs::seek(file, SeekFrom::Data(offset)) {
         Ok(data) => return data.max(offset),
         // After `offset` there is only a hole.
         Err(Errno::NXIO) => {
@@ -151,7 +152,7 @@ pub fn is_lock_unsupported(error: &io::Error) -> bool {
 /// Whether `flock` and `O_APPEND` work as specified on the file system of `file`. On network and FUSE file systems they
 /// do not.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
+pub(crate) fn is_multi_writer(file: &impl AsFd) -> bool {
     const NETWORK: [i64; 7] = [
         0x6969,      // NFS
         0x517b,      // SMB
@@ -166,8 +167,8 @@ pub(crate) fn is_multi_writer(file: &impl std::os::fd::AsFd) -> bool {
 
 /// Whether only this machine can change files on this file system, so that every change is reported. On other file
 /// systems a change by another machine is not reported.
-#[cfg(target_os = "linux")]
-pub(crate) fn is_of_this_machine(file: &impl std::os::fd::AsFd) -> bool {
+#[cfg(all(target_os = "linux", not(feature = "simulation")))]
+pub(crate) fn is_of_this_machine(file: &impl AsFd) -> bool {
     const LOCAL: [i64; 7] = [
         0xef53,      // ext2, ext3, ext4
         0x5846_5342, // XFS
@@ -181,6 +182,6 @@ pub(crate) fn is_of_this_machine(file: &impl std::os::fd::AsFd) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn is_multi_writer(_file: &impl std::os::fd::AsFd) -> bool {
+pub(crate) fn is_multi_writer(_file: &impl AsFd) -> bool {
     true
 }

@@ -1,0 +1,631 @@
+//! The calls of the system on the simulated disk, under the names that they have in `rustix` and in the standard library.
+
+use super::disk::{Change, NodeId, ROOT};
+use super::{LeftOut, OpenFile, START, State, World, current};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom};
+use rustix::io::Errno;
+use std::ffi::{CString, OsStr};
+use std::fs::TryLockError;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// An open file or folder.
+#[derive(Debug)]
+pub struct File {
+    world: Arc<World>,
+    process: usize,
+    number: u64,
+}
+
+/// The start of paths that are not relative to a folder.
+pub const CWD: Cwd = Cwd;
+pub struct Cwd;
+
+/// An open folder, or the start of a path.
+pub trait AsFd {
+    /// The open file; `None` for the start of a path.
+    fn file(&self) -> Option<&File>;
+}
+
+impl AsFd for Cwd {
+    fn file(&self) -> Option<&File> {
+        None
+    }
+}
+
+impl AsFd for File {
+    fn file(&self) -> Option<&File> {
+        Some(self)
+    }
+}
+
+impl<T: AsFd> AsFd for &T {
+    fn file(&self) -> Option<&File> {
+        (**self).file()
+    }
+}
+
+impl<T: AsFd> AsFd for Arc<T> {
+    fn file(&self) -> Option<&File> {
+        (**self).file()
+    }
+}
+
+pub struct Stat {
+    pub st_dev: u64,
+    pub st_ino: u64,
+    pub st_nlink: u64,
+    pub st_mode: u32,
+    pub st_uid: u32,
+    pub st_size: u64,
+    pub st_mtime: u64,
+    pub st_mtime_nsec: u64,
+    pub st_ctime: u64,
+    pub st_ctime_nsec: u64,
+}
+
+pub struct StatFs {
+    pub f_type: i64,
+}
+
+type Called<T> = Result<T, Errno>;
+
+/// Makes a call of the process of this thread.
+fn call<T>(
+    text: impl FnOnce(&State) -> String,
+    act: impl FnOnce(&mut State, usize) -> Called<T>,
+) -> Called<T> {
+    let (world, process) = current();
+    let mut state = world.call(process, text, |_| ())?;
+    act(&mut state, process)
+}
+
+/// The node at which a relative path begins, and the path.
+fn folder_of(state: &State, at: &impl AsFd) -> Called<NodeId> {
+    match at.file() {
+        Some(file) => file.node(state),
+        None => Ok(ROOT),
+    }
+}
+
+fn walk(state: &State, from: NodeId, path: &OsStr) -> Called<NodeId> {
+    let mut at = from;
+    for part in Path::new(path).components() {
+        if let Component::Normal(name) = part {
+            let folder = state.disk.node(at).ok_or(Errno::NOENT)?;
+            if !folder.is_folder {
+                return Err(Errno::NOTDIR);
+            }
+            at = state.disk.lookup(at, name).ok_or(Errno::NOENT)?;
+        }
+    }
+    Ok(at)
+}
+
+fn shown(name: &OsStr) -> std::path::Display<'_> {
+    Path::new(name).display()
+}
+
+fn open(state: &mut State, node: NodeId, process: usize, flags: OFlags) -> u64 {
+    let number = state.next_file;
+    state.next_file += 1;
+    let appends = flags.contains(OFlags::APPEND) && state.rules.left_out != LeftOut::AppendFlag;
+    let file = OpenFile {
+        node,
+        process,
+        appends,
+        position: 0,
+    };
+    state.files.insert(number, file);
+    number
+}
+
+pub fn openat(at: impl AsFd, name: &OsStr, flags: OFlags, _mode: Mode) -> Called<File> {
+    let number = call(
+        |_| format!("open {} {:x}", shown(name), flags.bits()),
+        |state, process| {
+            let folder = folder_of(state, &at)?;
+            let node = match walk(state, folder, name) {
+                Ok(_) if flags.contains(OFlags::EXCL) => return Err(Errno::EXIST),
+                Ok(node) => node,
+                Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => {
+                    writable(state, folder)?;
+                    let open: Vec<NodeId> = state.files.values().map(|file| file.node).collect();
+                    state
+                        .disk
+                        .make(folder, name, false, |id| open.contains(&id))
+                }
+                Err(error) => return Err(error),
+            };
+            let is_folder = state.disk.node(node).is_some_and(|node| node.is_folder);
+            if flags.contains(OFlags::DIRECTORY) && !is_folder {
+                return Err(Errno::NOTDIR);
+            }
+            if is_folder && flags.contains(OFlags::RDWR) {
+                return Err(Errno::ISDIR);
+            }
+            touch(state, node, false);
+            Ok(open(state, node, process, flags))
+        },
+    )?;
+    let (world, process) = current();
+    Ok(File {
+        world,
+        process,
+        number,
+    })
+}
+
+/// Fails if the folder was removed, or if there is no space for a name.
+fn writable(state: &State, folder: NodeId) -> Called<()> {
+    if state
+        .disk
+        .node(folder)
+        .is_none_or(|folder| folder.links == 0)
+    {
+        return Err(Errno::NOENT);
+    }
+    match state.disk.space {
+        Some(0) => Err(Errno::NOSPC),
+        _ => Ok(()),
+    }
+}
+
+/// Sets the times of a node that has changed.
+fn touch(state: &mut State, node: NodeId, is_written: bool) {
+    let now = START * 1_000_000_000 + state.now;
+    if let Some(node) = state.disk.nodes.get_mut(&node) {
+        if node.changed == 0 || is_written {
+            (node.changed, node.modified) = (now, now);
+        }
+    }
+}
+
+pub fn mkdirat(at: impl AsFd, name: &OsStr, _mode: Mode) -> Called<()> {
+    call(
+        |_| format!("mkdir {}", shown(name)),
+        |state, _| {
+            let folder = folder_of(state, &at)?;
+            if state.disk.lookup(folder, name).is_some() {
+                return Err(Errno::EXIST);
+            }
+            writable(state, folder)?;
+            let made = state.disk.make(folder, name, true, |_| true);
+            touch(state, made, true);
+            touch(state, folder, true);
+            Ok(())
+        },
+    )
+}
+
+fn stat(state: &State, id: NodeId) -> Called<Stat> {
+    let node = state.disk.node(id).ok_or(Errno::NOENT)?;
+    let mode = if node.is_folder { 0o040_700 } else { 0o100_600 };
+    let part = |nanos: u64| (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let ((st_mtime, st_mtime_nsec), (st_ctime, st_ctime_nsec)) =
+        (part(node.modified), part(node.changed));
+    Ok(Stat {
+        st_dev: 1,
+        st_ino: node.inode,
+        st_nlink: u64::from(node.links),
+        st_mode: mode,
+        st_uid: rustix::process::geteuid().as_raw(),
+        st_size: node.data.len() as u64,
+        st_mtime,
+        st_mtime_nsec,
+        st_ctime,
+        st_ctime_nsec,
+    })
+}
+
+pub fn fstat(file: impl AsFd) -> Called<Stat> {
+    call(
+        |_| "fstat".to_owned(),
+        |state, _| stat(state, folder_of(state, &file)?),
+    )
+}
+
+pub fn statat(at: impl AsFd, name: &OsStr, _flags: AtFlags) -> Called<Stat> {
+    call(
+        |_| format!("stat {}", shown(name)),
+        |state, _| stat(state, walk(state, folder_of(state, &at)?, name)?),
+    )
+}
+
+/// Says that the disk has the file system ext4.
+pub fn fstatfs(_file: impl AsFd) -> Called<StatFs> {
+    Ok(StatFs { f_type: 0xef53 })
+}
+
+/// There are no holes.
+pub fn seek(_file: impl AsFd, _to: SeekFrom) -> Called<u64> {
+    Err(Errno::INVAL)
+}
+
+pub fn renameat(at: impl AsFd, from: &OsStr, to_at: impl AsFd, to: &OsStr) -> Called<()> {
+    renameat_with(at, from, to_at, to, RenameFlags::empty())
+}
+
+pub fn renameat_with(
+    at: impl AsFd,
+    from: &OsStr,
+    to_at: impl AsFd,
+    to: &OsStr,
+    flags: RenameFlags,
+) -> Called<()> {
+    call(
+        |_| format!("rename {} {} {:x}", shown(from), shown(to), flags.bits()),
+        |state, _| {
+            let (folder, to_folder) = (folder_of(state, &at)?, folder_of(state, &to_at)?);
+            let node = state.disk.lookup(folder, from).ok_or(Errno::NOENT)?;
+            writable(state, to_folder)?;
+            match state.disk.lookup(to_folder, to) {
+                Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EXIST),
+                Some(other) if other == node => return Ok(()),
+                _ => {}
+            }
+            state.disk.change(Change::Rename {
+                from: (folder, from.to_owned()),
+                to: (to_folder, to.to_owned()),
+                node,
+            });
+            let now = START * 1_000_000_000 + state.now;
+            if let Some(node) = state.disk.nodes.get_mut(&node) {
+                node.changed = now;
+            }
+            touch(state, folder, true);
+            touch(state, to_folder, true);
+            Ok(())
+        },
+    )
+}
+
+pub fn unlinkat(at: impl AsFd, name: &OsStr, flags: AtFlags) -> Called<()> {
+    call(
+        |_| format!("unlink {}", shown(name)),
+        |state, _| {
+            let folder = folder_of(state, &at)?;
+            let node = state.disk.lookup(folder, name).ok_or(Errno::NOENT)?;
+            let known = state.disk.node(node).ok_or(Errno::NOENT)?;
+            match (known.is_folder, flags.contains(AtFlags::REMOVEDIR)) {
+                (true, false) => return Err(Errno::ISDIR),
+                (false, true) => return Err(Errno::NOTDIR),
+                (true, true) if !known.names.is_empty() => return Err(Errno::NOTEMPTY),
+                _ => {}
+            }
+            let name = name.to_owned();
+            state.disk.change(Change::Unname { folder, name });
+            touch(state, folder, true);
+            Ok(())
+        },
+    )
+}
+
+/// The names of a folder.
+pub struct Dir(std::vec::IntoIter<DirEntry>);
+
+pub struct DirEntry {
+    name: CString,
+    is_folder: bool,
+}
+
+impl Dir {
+    pub fn read_from(folder: impl AsFd) -> Called<Self> {
+        let listed = call(
+            |_| "list".to_owned(),
+            |state, _| {
+                let id = folder_of(state, &folder)?;
+                let names = &state.disk.node(id).ok_or(Errno::NOENT)?.names;
+                let entries = names.iter().filter_map(|(name, node)| {
+                    Some(DirEntry {
+                        name: CString::new(name.as_bytes()).ok()?,
+                        is_folder: state.disk.node(*node)?.is_folder,
+                    })
+                });
+                Ok(entries.collect::<Vec<_>>())
+            },
+        )?;
+        Ok(Self(listed.into_iter()))
+    }
+}
+
+impl Iterator for Dir {
+    type Item = Called<DirEntry>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(Ok)
+    }
+}
+
+impl DirEntry {
+    pub fn file_name(&self) -> &std::ffi::CStr {
+        &self.name
+    }
+
+    pub fn file_type(&self) -> FileType {
+        match self.is_folder {
+            true => FileType::Directory,
+            false => FileType::RegularFile,
+        }
+    }
+}
+
+pub fn is_folder(path: &Path) -> bool {
+    let found = statat(CWD, path.as_os_str(), AtFlags::empty());
+    found.is_ok_and(|stat| stat.st_mode & 0o040_000 != 0)
+}
+
+pub fn make_folders(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|above| !is_folder(above))
+        .collect();
+    for folder in missing.into_iter().rev() {
+        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let parent = File::open(parent)?;
+        match mkdirat(&parent, name, Mode::empty()) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+pub struct Metadata {
+    len: u64,
+    modified: u64,
+}
+
+impl Metadata {
+    #[allow(clippy::len_without_is_empty, reason = "the standard library has none")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub fn modified(&self) -> io::Result<SystemTime> {
+        Ok(SystemTime::UNIX_EPOCH + Duration::from_nanos(self.modified))
+    }
+}
+
+/// Reads at an offset.
+pub trait FileAt {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl FileAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.call("read", |state, node| {
+            let data = &state.disk.node(node).ok_or(Errno::NOENT)?.data;
+            let from = usize::try_from(offset)
+                .unwrap_or(usize::MAX)
+                .min(data.len());
+            let found = data.get(from..).unwrap_or_default();
+            let len = found.len().min(buffer.len());
+            let (room, _) = buffer.split_at_mut(len);
+            room.copy_from_slice(found.get(..len).unwrap_or_default());
+            Ok(len)
+        })
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match self.read_at(buffer, offset)? {
+            read if read == buffer.len() => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+impl File {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(openat(
+            CWD,
+            path.as_os_str(),
+            OFlags::RDONLY,
+            Mode::empty(),
+        )?)
+    }
+
+    fn node(&self, state: &State) -> Called<NodeId> {
+        let file = state.files.get(&self.number).ok_or(Errno::BADF)?;
+        Ok(file.node)
+    }
+
+    fn call<T>(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut State, NodeId) -> Called<T>,
+    ) -> io::Result<T> {
+        let text = |state: &State| format!("{name} {}", self.node(state).unwrap_or(0));
+        let done = call(text, |state, _| {
+            let node = self.node(state)?;
+            act(state, node)
+        });
+        Ok(done?)
+    }
+
+    pub fn try_lock(&self) -> Result<(), TryLockError> {
+        let locked = self.call("lock", |state, node| match state.locks.get(&node) {
+            _ if state.rules.left_out == LeftOut::Lock => Ok(true),
+            Some(holder) if *holder != self.number => Ok(false),
+            _ => {
+                state.locks.insert(node, self.number);
+                Ok(true)
+            }
+        });
+        match locked {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(TryLockError::WouldBlock),
+            Err(error) => Err(TryLockError::Error(error)),
+        }
+    }
+
+    pub fn unlock(&self) -> io::Result<()> {
+        self.call("unlock", |state, node| {
+            if state.locks.get(&node) == Some(&self.number) {
+                state.locks.remove(&node);
+            }
+            Ok(())
+        })
+    }
+
+    pub fn sync_all(&self) -> io::Result<()> {
+        self.call("sync", |state, node| {
+            let known = state.disk.node(node).ok_or(Errno::NOENT)?;
+            if known.is_folder {
+                if state.rules.left_out != LeftOut::FolderSync {
+                    state.disk.sync_folder(node);
+                }
+                return Ok(());
+            }
+            let is_temporary = state.disk.nodes.values().any(|folder| {
+                let mut names = folder.names.iter();
+                let ending = |name: &OsStr| name.as_bytes().ends_with(b".treelined.tmp");
+                names.any(|(name, named)| *named == node && ending(name))
+            });
+            match state.rules.left_out {
+                LeftOut::NewFileSync if is_temporary => {}
+                LeftOut::AppendSync if !is_temporary => {}
+                _ => state.disk.sync_file(node),
+            }
+            Ok(())
+        })
+    }
+
+    pub fn sync_data(&self) -> io::Result<()> {
+        self.sync_all()
+    }
+
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.call("metadata", |state, node| {
+            let node = state.disk.node(node).ok_or(Errno::NOENT)?;
+            Ok(Metadata {
+                len: node.data.len() as u64,
+                modified: node.modified,
+            })
+        })
+    }
+
+    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        let nanos = time.duration_since(SystemTime::UNIX_EPOCH);
+        let nanos = nanos.map_or(0, |nanos| u64::try_from(nanos.as_nanos()).unwrap_or(0));
+        self.call("utimens", |state, node| {
+            if let Some(node) = state.disk.nodes.get_mut(&node) {
+                node.modified = nanos;
+            }
+            Ok(())
+        })
+    }
+
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
+        self.call("truncate", |state, node| {
+            state.disk.change(Change::Size { node, len });
+            touch(state, node, true);
+            Ok(())
+        })
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let text =
+            |state: &State| format!("write {} {}", self.node(state).unwrap_or(0), bytes.len());
+        // The kernel may stop between two pages of the write of a process that is killed.
+        let part = |state: &mut State| {
+            let pages = state.random.below(bytes.len() as u64 / 4096 + 1);
+            let len = usize::try_from(pages * 4096).unwrap_or(0);
+            let _killed = self.put(state, bytes.get(..len).unwrap_or_default());
+        };
+        let mut state = self.world.call(self.process, text, part)?;
+        Ok(self.put(&mut state, bytes)?)
+    }
+
+    fn put(&self, state: &mut State, bytes: &[u8]) -> Called<usize> {
+        let node = self.node(state)?;
+        let size = state.disk.node(node).ok_or(Errno::NOENT)?.data.len() as u64;
+        let mut len = bytes.len();
+        if let Some(space) = &mut state.disk.space {
+            if *space == 0 && len > 0 {
+                return Err(Errno::NOSPC);
+            }
+            len = len.min(usize::try_from(*space).unwrap_or(usize::MAX));
+            *space -= len as u64;
+        }
+        let file = state.files.get_mut(&self.number).ok_or(Errno::BADF)?;
+        let at = if file.appends { size } else { file.position };
+        file.position = at + len as u64;
+        let data = bytes.get(..len).unwrap_or_default();
+        if !data.is_empty() {
+            let data = data.into();
+            state.disk.change(Change::Write { node, at, data });
+            touch(state, node, true);
+        }
+        Ok(len)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let mut state = self.world.lock();
+        if let Some(file) = state.files.remove(&self.number)
+            && state.locks.get(&file.node) == Some(&self.number)
+        {
+            state.locks.remove(&file.node);
+        }
+    }
+}
+
+impl Read for &File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let position = self.stream_position()?;
+        let read = self.read_at(buffer, position)?;
+        if let Some(file) = self.world.lock().files.get_mut(&self.number) {
+            file.position = position + read as u64;
+        }
+        Ok(read)
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        File::write(self, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        File::write(self, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &File {
+    /// Only the present position is asked for.
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        match (to, self.world.lock().files.get(&self.number)) {
+            (io::SeekFrom::Current(0), Some(file)) => Ok(file.position),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+impl Seek for File {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        (&*self).seek(to)
+    }
+}

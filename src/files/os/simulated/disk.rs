@@ -1,0 +1,353 @@
+//! The simulated file system: files and folders, their names, and what of both is synced.
+//!
+//! Each change is one of a list. After a power cut the disk is made anew from its first state and the changes that have
+//! survived: all that are synced, and those of the others that a [`Profile`] lets through.
+
+use super::random::Random;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// The number of a file or folder in this model. Unlike the inode number it is never used again.
+pub(super) type NodeId = u64;
+
+/// The root folder.
+pub(super) const ROOT: NodeId = 0;
+
+/// What the disk keeps of changes that were not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// All of them: the processes died, and the machine did not.
+    All,
+    /// None of them.
+    Synced,
+    /// Names in the order of their changes, and a prefix of the writes of each file, as ext4 does (`data=ordered`). The
+    /// last write of the prefix may be torn.
+    Ordered { sector: u64 },
+    /// Any of them, as on XFS and APFS: a write is kept, dropped, torn or zeroed, and a name is kept or dropped.
+    Anything { sector: u64 },
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Node {
+    pub is_folder: bool,
+    pub data: Vec<u8>,
+    pub names: BTreeMap<OsString, NodeId>,
+    /// The number of names of the node.
+    pub links: u32,
+    /// The inode number. The number of a removed file is used again.
+    pub inode: u64,
+    pub modified: u64,
+    pub changed: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Change {
+    Write {
+        node: NodeId,
+        at: u64,
+        data: Arc<[u8]>,
+    },
+    Size {
+        node: NodeId,
+        len: u64,
+    },
+    /// A name leads to a node, in place of the one that it led to.
+    Name {
+        folder: NodeId,
+        name: OsString,
+        node: NodeId,
+        is_folder: bool,
+    },
+    Unname {
+        folder: NodeId,
+        name: OsString,
+    },
+    Rename {
+        from: (NodeId, OsString),
+        to: (NodeId, OsString),
+        node: NodeId,
+    },
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    pub nodes: BTreeMap<NodeId, Node>,
+    first: BTreeMap<NodeId, Node>,
+    changes: Vec<(Change, bool)>,
+    /// The number of changes before the last sync of anything. A journal that keeps the order has all names of these.
+    committed: usize,
+    next: NodeId,
+    /// The bytes that are free.
+    pub space: Option<u64>,
+}
+
+impl Disk {
+    pub fn new() -> Self {
+        let root = Node {
+            is_folder: true,
+            links: 2,
+            inode: 1,
+            ..Node::default()
+        };
+        Self::of(BTreeMap::from([(ROOT, root)]))
+    }
+
+    fn of(nodes: BTreeMap<NodeId, Node>) -> Self {
+        Self {
+            first: nodes.clone(),
+            next: nodes.keys().max().map_or(0, |last| last + 1),
+            nodes,
+            changes: Vec::new(),
+            committed: 0,
+            space: None,
+        }
+    }
+
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    /// The node that a name of a folder leads to.
+    pub fn lookup(&self, folder: NodeId, name: &OsStr) -> Option<NodeId> {
+        self.node(folder)?.names.get(name).copied()
+    }
+
+    /// Makes a node with a name. `is_open` says which removed files are still open, and keep their inode number.
+    pub fn make(
+        &mut self,
+        folder: NodeId,
+        name: &OsStr,
+        is_folder: bool,
+        is_open: impl Fn(NodeId) -> bool,
+    ) -> NodeId {
+        let node = self.next;
+        self.next += 1;
+        let live = self.nodes.iter();
+        let live = live.filter(|(id, node)| node.links > 0 || is_open(**id));
+        let taken: std::collections::BTreeSet<u64> = live.map(|(_, node)| node.inode).collect();
+        let inode = (1..).find(|number| !taken.contains(number));
+        let made = Node {
+            is_folder,
+            inode: inode.unwrap_or(0),
+            ..Node::default()
+        };
+        self.nodes.insert(node, made);
+        self.change(Change::Name {
+            folder,
+            name: name.to_owned(),
+            node,
+            is_folder,
+        });
+        node
+    }
+
+    pub fn change(&mut self, change: Change) {
+        apply(&mut self.nodes, &change);
+        self.changes.push((change, false));
+    }
+
+    /// Makes the content and the size of a file durable.
+    pub fn sync_file(&mut self, id: NodeId) {
+        for (change, synced) in &mut self.changes {
+            *synced |= matches!(change, Change::Write { node, .. } | Change::Size { node, .. } if *node == id);
+        }
+        self.committed = self.changes.len();
+    }
+
+    /// Makes the names in a folder durable.
+    pub fn sync_folder(&mut self, id: NodeId) {
+        for (change, synced) in &mut self.changes {
+            *synced |= match change {
+                Change::Name { folder, .. } | Change::Unname { folder, .. } => *folder == id,
+                Change::Rename { from, to, .. } => from.0 == id || to.0 == id,
+                Change::Write { .. } | Change::Size { .. } => false,
+            };
+        }
+        self.committed = self.changes.len();
+    }
+
+    /// The disk after a power cut, all of whose content is durable.
+    pub fn after_cut(&self, profile: Profile, random: &mut Random) -> Self {
+        let mut nodes = self.first.clone();
+        let left = self.changes.len() - self.committed;
+        let journal = self.committed as u64 + random.below(left as u64 + 1);
+        // The files whose later writes are lost, since an earlier one is.
+        let mut ended = std::collections::BTreeSet::new();
+        for (number, (change, synced)) in self.changes.iter().enumerate() {
+            let kept = match (profile, change) {
+                _ if *synced => Some(change.clone()),
+                (Profile::All, _) => Some(change.clone()),
+                (Profile::Synced, _) => None,
+                (Profile::Anything { sector }, Change::Write { node, at, data }) => {
+                    anything(*node, *at, data, sector, random)
+                }
+                (Profile::Anything { .. }, _) => random.one_in(2).then(|| change.clone()),
+                (Profile::Ordered { sector }, Change::Write { node, at, data }) => {
+                    if ended.contains(node) {
+                        None
+                    } else if random.one_in(2) {
+                        Some(change.clone())
+                    } else {
+                        ended.insert(*node);
+                        torn(*node, *at, data, sector, random)
+                    }
+                }
+                (Profile::Ordered { .. }, _) => ((number as u64) < journal).then(|| change.clone()),
+            };
+            if let Some(change) = kept {
+                apply(&mut nodes, &change);
+            }
+        }
+        // Nodes that a write or a rename made again have no inode number yet.
+        for (id, node) in &mut nodes {
+            if node.inode == 0 {
+                node.inode = self.nodes.get(id).map_or(0, |known| known.inode);
+            }
+        }
+        Self::of(reachable(&nodes))
+    }
+
+    /// The path and the content of each file.
+    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![(ROOT, String::new())];
+        while let Some((folder, path)) = folders.pop() {
+            let names = self.node(folder).map(|node| &node.names);
+            for (name, id) in names.into_iter().flatten() {
+                let path = format!("{path}/{}", name.to_string_lossy());
+                match self.node(*id) {
+                    Some(node) if node.is_folder => folders.push((*id, path)),
+                    Some(node) => found.push((path, node.data.clone())),
+                    None => {}
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn apply(nodes: &mut BTreeMap<NodeId, Node>, change: &Change) {
+    match change {
+        Change::Write { node, at, data } => {
+            let file = &mut nodes.entry(*node).or_default().data;
+            let at = usize::try_from(*at).unwrap_or(usize::MAX);
+            let end = at.saturating_add(data.len());
+            if file.len() < end {
+                file.resize(end, 0);
+            }
+            if let Some(room) = file.get_mut(at..end) {
+                room.copy_from_slice(data);
+            }
+        }
+        Change::Size { node, len } => {
+            let len = usize::try_from(*len).unwrap_or(usize::MAX);
+            nodes.entry(*node).or_default().data.resize(len, 0);
+        }
+        Change::Name {
+            folder,
+            name,
+            node,
+            is_folder,
+        } => {
+            nodes.entry(*node).or_default().is_folder = *is_folder;
+            link(nodes, *folder, name, *node);
+        }
+        Change::Unname { folder, name } => {
+            let known = nodes.get_mut(folder);
+            if let Some(gone) = known.and_then(|folder| folder.names.remove(name)) {
+                unlink(nodes, gone);
+            }
+        }
+        Change::Rename { from, to, node } => {
+            link(nodes, to.0, &to.1, *node);
+            if let Some(folder) = nodes.get_mut(&from.0)
+                && folder.names.get(&from.1) == Some(node)
+                && from != to
+            {
+                folder.names.remove(&from.1);
+                unlink(nodes, *node);
+            }
+        }
+    }
+}
+
+fn link(nodes: &mut BTreeMap<NodeId, Node>, folder: NodeId, name: &OsStr, node: NodeId) {
+    let within = nodes.entry(folder).or_default();
+    within.is_folder = true;
+    let before = within.names.insert(name.to_owned(), node);
+    nodes.entry(node).or_default().links += 1;
+    if let Some(before) = before {
+        unlink(nodes, before);
+    }
+}
+
+fn unlink(nodes: &mut BTreeMap<NodeId, Node>, node: NodeId) {
+    if let Some(node) = nodes.get_mut(&node) {
+        node.links = node.links.saturating_sub(1);
+    }
+}
+
+/// The nodes that have a path.
+fn reachable(nodes: &BTreeMap<NodeId, Node>) -> BTreeMap<NodeId, Node> {
+    let mut found = BTreeMap::new();
+    let mut next = vec![ROOT];
+    while let Some(id) = next.pop() {
+        if let Some(node) = nodes.get(&id)
+            && !found.contains_key(&id)
+        {
+            next.extend(node.names.values());
+            found.insert(id, node.clone());
+        }
+    }
+    found
+}
+
+fn write(node: NodeId, at: u64, data: &[u8]) -> Option<Change> {
+    (!data.is_empty()).then(|| Change::Write {
+        node,
+        at,
+        data: data.into(),
+    })
+}
+
+/// An end within a write at which a sector begins. A write within one sector is on the disk or not.
+fn cut(at: u64, len: usize, sector: u64, random: &mut Random) -> usize {
+    let (first, last) = (at / sector, (at + len as u64) / sector);
+    let sectors = last.saturating_sub(first);
+    let end = (first + 1 + random.below(sectors)) * sector;
+    let within = usize::try_from(end - at).unwrap_or(usize::MAX);
+    if within >= len || sectors == 0 {
+        0
+    } else {
+        within
+    }
+}
+
+fn torn(node: NodeId, at: u64, data: &[u8], sector: u64, random: &mut Random) -> Option<Change> {
+    let end = cut(at, data.len(), sector, random);
+    write(node, at, data.get(..end).unwrap_or_default())
+}
+
+fn anything(
+    node: NodeId,
+    at: u64,
+    data: &[u8],
+    sector: u64,
+    random: &mut Random,
+) -> Option<Change> {
+    match random.below(5) {
+        0 | 1 => write(node, at, data),
+        2 => None,
+        3 => torn(node, at, data, sector, random),
+        // The size is on the disk, and the bytes after a sector are not.
+        _ => {
+            let end = cut(at, data.len(), sector, random);
+            let mut zeroed = vec![0; data.len()];
+            let (kept, _) = zeroed.split_at_mut(end);
+            kept.copy_from_slice(data.get(..end).unwrap_or_default());
+            write(node, at, &zeroed)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What was answered: the entries that must be found after the history.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An acknowledged entry.
+#[derive(Debug, Clone)]
+pub struct Acked {
+    pub session: String,
+    pub id: String,
+    /// A text that the line of the entry has, and no other line.
+    pub tag: String,
+    pub writer: usize,
+    /// The numbers of the moments at which the operation began and was answered.
+    pub began: u64,
+    pub answered: u64,
+    /// Whether the entry must survive a power cut.
+    pub is_durable: bool,
+    /// Whether the writer took no lock.
+    pub is_lockless: bool,
+}
+
+#[derive(Debug, Default, Clone)]
+pub struct Pages {
+    pub acked: Vec<Acked>,
+    pub sessions: Vec<String>,
+    /// The sessions that a writer tried to delete.
+    pub deleted: BTreeSet<String>,
+    /// The writers that ended by themselves.
+    pub ended: BTreeSet<usize>,
+    /// Answers that no promise allows.
+    pub faults: Vec<String>,
+    moment: u64,
+}
+
+/// The record that all writers share.
+#[derive(Debug, Default)]
+pub struct Book(Mutex<Pages>);
+
+impl Book {
+    pub fn lock(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn moment(&self) -> u64 {
+        let mut pages = self.lock();
+        pages.moment += 1;
+        pages.moment
+    }
+
+    /// Makes what a writer has in a session durable; in all sessions for `None`.
+    pub fn made_durable(&self, writer: usize, session: Option<&str>, until: u64) {
+        for acked in &mut self.lock().acked {
+            let is_meant = session.is_none_or(|session| acked.session == session);
+            if is_meant && acked.writer == writer && !acked.is_lockless && acked.answered <= until {
+                acked.is_durable = true;
+            }
+        }
+    }
+}

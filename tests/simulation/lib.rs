@@ -1,0 +1,7 @@
+//! Histories of several writers of session files, on a simulated machine (README.md).
+#![cfg(feature = "simulation")]
+
+pub mod book;
+pub mod history;
+mod verify;
+mod writer;

@@ -1,0 +1,452 @@
+//! A writer: a process that calls the verbs of `treelined-files`, one after the other, as a seed chooses them.
+
+use crate::book::{Acked, Book};
+use crate::history::{SESSIONS, Setting};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::{self, NewEntry};
+use treelined_core::flow::fork::{self, ForkSide};
+use treelined_core::flow::navigate::{self, Navigation};
+use treelined_core::flow::{PlannedLines, branch};
+use treelined_core::id::Source;
+use treelined_core::tree::Node;
+use treelined_files::cancel::Cancel;
+use treelined_files::clock::SystemSource;
+use treelined_files::log::header::Header;
+use treelined_files::log::repair::repair;
+use treelined_files::log::{Log, OpenedLog};
+use treelined_files::os::file::File;
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::simulated::{self, World};
+use treelined_files::os::time;
+use treelined_files::session::fork::ForkContent;
+use treelined_files::session::shed::ColdMove;
+use treelined_files::session::sync::UnsyncedFile;
+use treelined_files::session::{Session, SessionState};
+use treelined_files::store::Store;
+
+/// Longer than the interval of the durability `interval`.
+const THINK: Duration = Duration::from_millis(60);
+
+pub struct Writer<'h> {
+    pub number: usize,
+    pub world: &'h World,
+    pub book: &'h Book,
+    pub setting: &'h Setting,
+    store: Arc<Store>,
+    durability: Durability,
+    open: Vec<Arc<Session>>,
+    /// The number of entries and sessions that this writer has made.
+    made: usize,
+    /// The file of a writer without a lock, which it keeps open.
+    kept: Option<(String, File)>,
+}
+
+fn choose(end: usize) -> usize {
+    usize::try_from(simulated::choose(end as u64)).unwrap()
+}
+
+impl<'h> Writer<'h> {
+    pub fn new(number: usize, world: &'h World, book: &'h Book, setting: &'h Setting) -> Self {
+        let durability = [Durability::Always, Durability::Interval, Durability::Os];
+        Self {
+            number,
+            world,
+            book,
+            setting,
+            store: Arc::new(Store::new(PathBuf::from(SESSIONS))),
+            durability: durability[choose(3)],
+            open: Vec::new(),
+            made: 0,
+            kept: None,
+        }
+    }
+
+    /// Runs all verbs of this writer.
+    pub fn run(mut self) {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            for _ in 0..4 + choose(10) {
+                let done = match self.setting.lockless == Some(self.number) {
+                    true => self.lockless_append(),
+                    false => self.verb().await,
+                };
+                if let Err(error) = done {
+                    self.judge(&error);
+                }
+            }
+            if self.setting.lockless.is_some() {
+                self.follow_late_lines().await;
+            }
+            while let Some(session) = self.open.pop() {
+                self.close(session).await;
+            }
+        });
+        self.book.lock().ended.insert(self.number);
+    }
+
+    /// Records an answer that cannot be right: the disk fails no sync, and no verb has a defect.
+    fn judge(&self, error: &Error) {
+        let is_wrong = matches!(error.kind, Kind::InternalError | Kind::DurabilityUnknown);
+        let is_storage = matches!(error.kind, Kind::StorageFull | Kind::StorageIo);
+        // A file may be deleted between the search for it and its opening.
+        let is_sound = !self.setting.fills && !self.setting.deletes;
+        if is_wrong || is_storage && is_sound {
+            let fault = format!("writer {}: {:?} {}", self.number, error.kind, error.message);
+            self.book.lock().faults.push(fault);
+        }
+    }
+
+    async fn verb(&mut self) -> Result<()> {
+        match choose(28) {
+            0..=12 => self.append().await,
+            13 | 14 => self.create().await,
+            15 | 16 => self.navigate().await,
+            17 => self.fork().await,
+            18 if self.setting.lockless.is_none() => {
+                if let Some(session) = self.open.pop() {
+                    self.close(session).await;
+                }
+                Ok(())
+            }
+            19 if self.setting.deletes => self.trash(),
+            20 if self.setting.deletes => self.restore(),
+            21 if self.setting.lockless.is_none() => self.repair(),
+            22 | 23 => self.shed().await,
+            24 => self.unshed().await,
+            25 if self.setting.fills => {
+                let free = (choose(2) == 0).then(|| choose(6000) as u64);
+                self.world.limit_space(free);
+                Ok(())
+            }
+            _ => {
+                self.think(THINK).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets other writers run, and then the timers of this one.
+    async fn think(&self, pause: Duration) {
+        let until = self.book.moment();
+        simulated::sleep(pause);
+        tokio::time::sleep(pause).await;
+        if self.durability != Durability::Os {
+            self.book.made_durable(self.number, None, until);
+        }
+    }
+
+    async fn session(&mut self) -> Result<Arc<Session>> {
+        let known = self.book.lock().sessions.clone();
+        let id = &known[choose(known.len())];
+        if let Some(open) = self.open.iter().find(|open| open.id.as_str() == id) {
+            return Ok(Arc::clone(open));
+        }
+        let opened = self.store.open(self.store.find(id)?, &Cancel::new())?;
+        Ok(self.keep(opened))
+    }
+
+    fn keep(&mut self, opened: OpenedLog) -> Arc<Session> {
+        let session = Session::new(opened, false, self.durability);
+        self.open.push(Arc::clone(&session));
+        session
+    }
+
+    async fn close(&self, session: Arc<Session>) {
+        let until = self.book.moment();
+        if let Err(error) = session.syncer.flush().await {
+            return self.judge(&error);
+        }
+        if self.durability != Durability::Os {
+            let id = session.id.as_str();
+            self.book.made_durable(self.number, Some(id), until);
+        }
+    }
+
+    async fn commit<P>(&self, session: &Session, plan: P) -> Result<(Vec<String>, bool)>
+    where
+        P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
+    {
+        session.check_version()?;
+        session.syncer.check()?;
+        let guard = session.guard(time::now(), ())?;
+        let (_, _, outcome) = guard.commit(&Cancel::new(), plan).await;
+        let outcome = outcome?;
+        // The first write is synced with its folder, with any durability.
+        let is_first = outcome.wrote && outcome.unsynced.is_none();
+        if let Some(file) = outcome.unsynced {
+            let syncer = &session.syncer;
+            let durability = syncer.durability();
+            syncer.after_write(durability, file, || ()).await?;
+        }
+        let ids = outcome.entry_ids.iter().map(|id| id.as_str().to_owned());
+        Ok((ids.collect(), is_first))
+    }
+
+    fn text(&mut self) -> (String, Vec<u8>) {
+        self.made += 1;
+        let tag = format!("<{}.{}>", self.number, self.made);
+        let most = [20, 700, 9000][choose(3)];
+        let filler = "x".repeat(choose(most));
+        let text = format!(r#"{{"role":"user","content":"{tag}{filler}"}}"#);
+        (tag, text.into_bytes())
+    }
+
+    async fn append(&mut self) -> Result<()> {
+        let session = self.session().await?;
+        self.append_to(&session).await
+    }
+
+    async fn append_to(&mut self, session: &Session) -> Result<()> {
+        let texts: Vec<_> = (0..1 + choose(3)).map(|_| self.text()).collect();
+        let entries = texts.iter().map(|(_, text)| NewEntry::message(text));
+        let entries = entries.collect::<Result<Vec<_>>>()?;
+        let plan = move |core: &SessionState| {
+            append::plan(&core.tree, &SystemSource, &entries, &|node| {
+                core.entry(node)
+            })
+        };
+        let began = self.book.moment();
+        let (ids, is_first) = self.commit(session, plan).await?;
+        let answered = self.book.moment();
+        let mut pages = self.book.lock();
+        for (id, (tag, _)) in ids.into_iter().zip(texts) {
+            pages.acked.push(Acked {
+                session: session.id.as_str().to_owned(),
+                id,
+                tag,
+                writer: self.number,
+                began,
+                answered,
+                is_durable: is_first || self.durability == Durability::Always,
+                is_lockless: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn header(&mut self) -> Header {
+        self.made += 1;
+        let id = format!("n{}-{}", self.number, self.made);
+        Header::new(&id, SystemSource.now_ms(), "/home/ada/project", None)
+    }
+
+    async fn create(&mut self) -> Result<()> {
+        let header = self.header();
+        let (id, store) = (header.id.clone(), Arc::clone(&self.store));
+        let claimed = id.clone();
+        let log = Log::create(self.store.place(&header)?, header);
+        let log = log.claimed_by(Box::new(move || store.claim(&claimed)));
+        let session = self.keep(OpenedLog {
+            log,
+            tree: treelined_core::tree::Tree::new(),
+            diagnostics: Vec::new(),
+        });
+        self.append_to(&session).await?;
+        self.book.lock().sessions.push(id);
+        Ok(())
+    }
+
+    fn some_entry(core: &SessionState) -> Option<Node> {
+        let entries: Vec<Node> = core.tree.entries().collect();
+        (!entries.is_empty()).then(|| entries[choose(entries.len())])
+    }
+
+    async fn navigate(&mut self) -> Result<()> {
+        let session = self.session().await?;
+        let plan = move |core: &SessionState| {
+            let Some(target) = Self::some_entry(core) else {
+                return Ok(PlannedLines::default());
+            };
+            match navigate::plan(&core.tree, target, choose(2) == 0) {
+                Navigation::AlreadyThere => Ok(PlannedLines::default()),
+                Navigation::Move(plan) => {
+                    navigate::commit(&core.tree, &SystemSource, &plan, None, None)
+                }
+            }
+        };
+        self.commit(&session, plan).await.map(drop)
+    }
+
+    async fn fork(&mut self) -> Result<()> {
+        let session = self.session().await?;
+        let (guard, _) = session.guard(time::now(), ())?.refreshed().await?;
+        let Some(tip) = guard.leaf() else {
+            return Ok(());
+        };
+        let path: Vec<String> = guard
+            .tree
+            .ancestors(Some(tip))
+            .map(|node| guard.tree.id(node).to_owned())
+            .collect();
+        let end = fork::end(&guard.tree, Some(tip), Some(ForkSide::At))?;
+        let copy = ForkContent::prepare(&guard, end, &[], None, &SystemSource)?;
+        drop(guard);
+        let header = self.header();
+        let at = self.store.place(&header)?;
+        let claimed = self.store.claim(&header.id)?;
+        let folder = Arc::clone(&at.folder);
+        let id = header.id.clone();
+        let line = Log::create(at.clone(), header).header_line();
+        let synced = self.durability == Durability::Always;
+        let began = self.book.moment();
+        let made = copy.to_file(at, line, synced)?;
+        drop(claimed);
+        let fork = self.keep(made.opened);
+        if !synced {
+            let new = UnsyncedFile::made(made.file, folder);
+            fork.syncer.after_making(new, || ());
+        }
+        let answered = self.book.moment();
+        let mut pages = self.book.lock();
+        let source = session.id.as_str();
+        let on_path = pages
+            .acked
+            .iter()
+            .filter(|acked| acked.session == source && path.contains(&acked.id));
+        let mut copies: Vec<Acked> = on_path.cloned().collect();
+        for copied in &mut copies {
+            copied.session.clone_from(&id);
+            copied.writer = self.number;
+            copied.is_durable = synced;
+            copied.is_lockless = false;
+            // Together they are one operation, so their order is that of the path.
+            (copied.began, copied.answered) = (began, answered);
+        }
+        pages.acked.extend(copies);
+        pages.sessions.push(id);
+        Ok(())
+    }
+
+    fn trash(&mut self) -> Result<()> {
+        let known = self.book.lock().sessions.clone();
+        let id = &known[choose(known.len())];
+        let at = self.store.find(id)?;
+        self.book.lock().deleted.insert(id.clone());
+        self.open.retain(|open| open.id.as_str() != id);
+        self.store.trash(&at).map(drop)
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        let deleted: Vec<String> = self.book.lock().deleted.iter().cloned().collect();
+        match deleted.is_empty() {
+            true => Ok(()),
+            false => self
+                .store
+                .restore(&deleted[choose(deleted.len())], None)
+                .map(drop),
+        }
+    }
+
+    fn repair(&mut self) -> Result<()> {
+        let known = self.book.lock().sessions.clone();
+        let at = self.store.find(&known[choose(known.len())])?;
+        repair(&at, false).map(drop)
+    }
+
+    /// Archives a branch, and moves all archived branches into the cold file.
+    async fn shed(&mut self) -> Result<()> {
+        let session = self.session().await?;
+        let plan = move |core: &SessionState| {
+            let tree = &core.tree;
+            let is_left = |head: &Node| {
+                let is_below = |at: Option<Node>| at.is_some_and(|at| tree.is_ancestor(*head, at));
+                !is_below(tree.leaf()) && !is_below(tree.file_leaf())
+            };
+            let heads: Vec<Node> = tree.entries().filter(is_left).collect();
+            match heads.is_empty() {
+                true => Ok(PlannedLines::default()),
+                false => branch::plan_archive(tree, &SystemSource, heads[choose(heads.len())], &[]),
+            }
+        };
+        self.commit(&session, plan).await?;
+        let guard = session.guard(time::now(), ())?;
+        let moved = guard.move_cold(ColdMove::Shed, Vec::new(), Arc::new(SystemSource));
+        moved.await?.2.map(drop)
+    }
+
+    async fn unshed(&mut self) -> Result<()> {
+        let session = self.session().await?;
+        let guard = session.guard(time::now(), ())?;
+        let moved = guard.move_cold(ColdMove::Unshed, Vec::new(), Arc::new(SystemSource));
+        moved.await?.2.map(drop)
+    }
+
+    /// Appends as pi does: without a lock, to a file that it may have opened long ago.
+    fn lockless_append(&mut self) -> Result<()> {
+        if choose(4) == 0 {
+            self.kept = None;
+        }
+        simulated::sleep(Duration::from_millis(choose(20) as u64));
+        if self.kept.is_none() {
+            let known = self.book.lock().sessions.clone();
+            let id = &known[choose(known.len())];
+            let at = self.store.find(id)?;
+            if Log::open(at.clone())?.log.needs_rewrite() {
+                return Ok(());
+            }
+            self.kept = Some((id.clone(), at.folder.file(&at.name, HandleAccess::Append)?));
+        }
+        let (tag, text) = self.text();
+        let id = format!("w{}e{}", self.number, self.made);
+        let Some((session, file)) = &mut self.kept else {
+            return Ok(());
+        };
+        let timestamp = treelined_core::timestamp::format(SystemSource.now_ms());
+        let text = String::from_utf8(text).unwrap();
+        let line = format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":null,\"timestamp\":\"{timestamp}\",\"message\":{text}}}\n"
+        );
+        let began = self.book.moment();
+        if !file
+            .write(line.as_bytes())
+            .is_ok_and(|written| written == line.len())
+        {
+            return Ok(());
+        }
+        let acked = Acked {
+            session: session.clone(),
+            id,
+            tag,
+            writer: self.number,
+            began,
+            answered: self.book.moment(),
+            is_durable: false,
+            is_lockless: true,
+        };
+        self.book.lock().acked.push(acked);
+        Ok(())
+    }
+
+    /// Copies what the writer without a lock has written to replaced files, as a daemon does for a minute.
+    async fn follow_late_lines(&mut self) {
+        let Some(lockless) = self
+            .setting
+            .lockless
+            .filter(|number| *number != self.number)
+        else {
+            return;
+        };
+        self.kept = None;
+        for _ in 0..2000 {
+            if self.book.lock().ended.contains(&lockless) || self.world.is_killed(lockless) {
+                break;
+            }
+            simulated::sleep(Duration::from_millis(10));
+        }
+        for _ in 0..3 {
+            for session in self.open.clone() {
+                let plan = |_: &SessionState| Ok(PlannedLines::default());
+                if let Err(error) = self.commit(&session, plan).await {
+                    self.judge(&error);
+                }
+            }
+            self.think(Duration::from_secs(3)).await;
+        }
+    }
+}
