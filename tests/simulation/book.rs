@@ -1,6 +1,6 @@
 //! What was answered: the entries that must be found after the history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An acknowledged entry.
@@ -28,6 +28,8 @@ pub struct Pages {
     pub deleted: BTreeSet<String>,
     /// The writers that ended by themselves.
     pub ended: BTreeSet<usize>,
+    /// How often each verb has changed something.
+    pub done: BTreeMap<&'static str, u64>,
     /// Answers that no promise allows.
     pub faults: Vec<String>,
     moment: u64,
@@ -46,6 +48,10 @@ impl Book {
         let mut pages = self.lock();
         pages.moment += 1;
         pages.moment
+    }
+
+    pub fn did(&self, verb: &'static str) {
+        *self.lock().done.entry(verb).or_default() += 1;
     }
 
     /// Makes what a writer has in a session durable; in all sessions for `None`.

@@ -3,6 +3,7 @@
 use crate::book::Book;
 use crate::verify::{Expected, verify};
 use crate::writer::Writer;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use treelined_files::os::file::Folder;
@@ -43,6 +44,7 @@ pub struct Outcome {
     pub calls: u64,
     pub acked: usize,
     pub states: usize,
+    pub verbs: BTreeMap<&'static str, u64>,
     pub hash: u64,
     pub trace: Vec<String>,
 }
@@ -174,15 +176,20 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
         }
     });
     let (hash, trace) = world.trace();
+    let outcome_trace = trace.clone();
     let pages = book.lock().clone();
     let mut outcome = Outcome {
         calls: world.calls(),
         acked: pages.acked.len(),
         states: 0,
+        verbs: pages.done.clone(),
         hash,
         trace,
     };
-    let said = |error: String| format!("{error}\n{setting:?}");
+    let said = |error: String| {
+        let trace = outcome_trace.join("\n");
+        format!("{trace}\n{error}\n{setting:?}")
+    };
     if let Some(fault) = pages.faults.first() {
         return Err(said(fault.clone()));
     }

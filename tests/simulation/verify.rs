@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
+use treelined_core::error::Kind;
 use treelined_core::flow::append::{self, NewEntry};
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
@@ -65,10 +66,13 @@ fn session(store: &Store, id: &str, due: &[&Acked]) -> Result<(), String> {
     found.extend(store.find_trashed(id, None).map_err(failed)?);
     let mut missing: Vec<&Acked> = due.to_vec();
     for at in &found {
-        // A line that was torn keeps branches in the cold file until it is repaired.
-        if Log::open(at.clone()).map_err(failed)?.tree.has_shed() {
-            repair(at, false).map_err(failed)?;
-            shed::restore(at).map_err(failed)?;
+        match shed::restore(at) {
+            // A line that was torn keeps branches in the cold file until it is repaired.
+            Err(error) if error.kind == Kind::SessionLocked => {
+                repair(at, false).map_err(failed)?;
+                shed::restore(at).map_err(failed)?;
+            }
+            restored => restored.map_err(failed)?,
         }
         let opened = Log::open(at.clone()).map_err(failed)?;
         missing = compare(at, &opened, due, missing)?;

@@ -77,6 +77,7 @@ impl<'h> Writer<'h> {
                     false => self.verb().await,
                 };
                 if let Err(error) = done {
+                    simulated::note(|| format!("{:?} {}", error.kind, error.message));
                     self.judge(&error);
                 }
             }
@@ -103,7 +104,9 @@ impl<'h> Writer<'h> {
     }
 
     async fn verb(&mut self) -> Result<()> {
-        match choose(28) {
+        let verb = choose(28);
+        simulated::note(|| format!("verb {verb}"));
+        match verb {
             0..=12 => self.append().await,
             13 | 14 => self.create().await,
             15 | 16 => self.navigate().await,
@@ -136,6 +139,7 @@ impl<'h> Writer<'h> {
         let until = self.book.moment();
         simulated::sleep(pause);
         tokio::time::sleep(pause).await;
+        simulated::check();
         if self.durability != Durability::Os {
             self.book.made_durable(self.number, None, until);
         }
@@ -214,6 +218,13 @@ impl<'h> Writer<'h> {
         let began = self.book.moment();
         let (ids, is_first) = self.commit(session, plan).await?;
         let answered = self.book.moment();
+        simulated::note(|| {
+            format!(
+                "{began}-{answered} appended {ids:?} to {} {:?} {is_first}",
+                session.id, self.durability
+            )
+        });
+        self.book.did("append");
         let mut pages = self.book.lock();
         for (id, (tag, _)) in ids.into_iter().zip(texts) {
             pages.acked.push(Acked {
@@ -248,6 +259,7 @@ impl<'h> Writer<'h> {
             diagnostics: Vec::new(),
         });
         self.append_to(&session).await?;
+        self.book.did("create");
         self.book.lock().sessions.push(id);
         Ok(())
     }
@@ -303,6 +315,7 @@ impl<'h> Writer<'h> {
             fork.syncer.after_making(new, || ());
         }
         let answered = self.book.moment();
+        self.book.did("fork");
         let mut pages = self.book.lock();
         let source = session.id.as_str();
         let on_path = pages
@@ -329,24 +342,31 @@ impl<'h> Writer<'h> {
         let at = self.store.find(id)?;
         self.book.lock().deleted.insert(id.clone());
         self.open.retain(|open| open.id.as_str() != id);
-        self.store.trash(&at).map(drop)
+        self.store.trash(&at)?;
+        self.book.did("trash");
+        Ok(())
     }
 
     fn restore(&mut self) -> Result<()> {
         let deleted: Vec<String> = self.book.lock().deleted.iter().cloned().collect();
         match deleted.is_empty() {
             true => Ok(()),
-            false => self
-                .store
-                .restore(&deleted[choose(deleted.len())], None)
-                .map(drop),
+            false => {
+                let id = &deleted[choose(deleted.len())];
+                self.store.restore(id, None)?;
+                self.book.did("restore");
+                Ok(())
+            }
         }
     }
 
     fn repair(&mut self) -> Result<()> {
         let known = self.book.lock().sessions.clone();
         let at = self.store.find(&known[choose(known.len())])?;
-        repair(&at, false).map(drop)
+        if repair(&at, false)?.replaced.is_some() {
+            self.book.did("repair");
+        }
+        Ok(())
     }
 
     /// Archives a branch, and moves all archived branches into the cold file.
@@ -367,14 +387,20 @@ impl<'h> Writer<'h> {
         self.commit(&session, plan).await?;
         let guard = session.guard(time::now(), ())?;
         let moved = guard.move_cold(ColdMove::Shed, Vec::new(), Arc::new(SystemSource));
-        moved.await?.2.map(drop)
+        if !moved.await?.2?.0.moved.is_empty() {
+            self.book.did("shed");
+        }
+        Ok(())
     }
 
     async fn unshed(&mut self) -> Result<()> {
         let session = self.session().await?;
         let guard = session.guard(time::now(), ())?;
         let moved = guard.move_cold(ColdMove::Unshed, Vec::new(), Arc::new(SystemSource));
-        moved.await?.2.map(drop)
+        if !moved.await?.2?.0.moved.is_empty() {
+            self.book.did("unshed");
+        }
+        Ok(())
     }
 
     /// Appends as pi does: without a lock, to a file that it may have opened long ago.
@@ -419,6 +445,7 @@ impl<'h> Writer<'h> {
             is_durable: false,
             is_lockless: true,
         };
+        self.book.did("append without a lock");
         self.book.lock().acked.push(acked);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::lines::{Lines, RawLine};
 use super::rewrite::{self, copy_range};
 use crate::os::file::{self, File, Location};
 use crate::os::handle::HandleAccess;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -306,6 +306,28 @@ pub fn branch_of(at: &Location, records: &ShedRecords, entry_id: &str) -> Result
         }
     }
     Ok(None)
+}
+
+/// The lines without those whose entries are in shed branches.
+pub fn without_shed(
+    at: &Location,
+    records: &ShedRecords,
+    mut lines: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>> {
+    let file = open(at)?;
+    let failed = |error: io::Error| {
+        let path = at.beside(SUFFIX).path();
+        Error::io(&format!("read {}", path.display()), &error)
+    };
+    let mut cold = ColdReader::new(file.as_ref(), records).map_err(failed)?;
+    let mut shed = HashSet::new();
+    while let Some(line) = cold.take().map_err(failed)? {
+        let id = json::get(&line.line, "id").and_then(json::id);
+        shed.extend(id.map(std::borrow::Cow::into_owned));
+    }
+    let id = |line: &[u8]| Some(json::get(line, "id").and_then(json::id)?.into_owned());
+    lines.retain(|line| id(line).is_none_or(|id| !shed.contains(&id)));
+    Ok(lines)
 }
 
 /// The hash of the lines of a branch.

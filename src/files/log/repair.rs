@@ -6,6 +6,7 @@
 //! stays as it is.
 
 use super::append::{self, TryLock};
+use super::cold::{self, ColdReader, Piece, ShedRecords};
 use super::diagnostic::{Damage, Diagnostic};
 use super::header::CURRENT_VERSION;
 use super::lines::Lines;
@@ -109,7 +110,14 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     if !plan.is_empty() {
         report.quarantine = Some(quarantine(at, &file, &plan)?);
     }
+    let shed = match tree.has_shed() {
+        true => Some(ShedRecords::of(&tree, &log.bodies())?),
+        false => None,
+    };
     rewrite::replace(at, at, |out| write_repaired(out, &file, &plan, end))?;
+    if let Some(records) = shed {
+        move_cold(at, &records, &file, header, &plan, end)?;
+    }
     report.replaced = Some(OpenedLog {
         log,
         tree,
@@ -275,6 +283,68 @@ fn write_repaired(
         }
     }
     Ok(())
+}
+
+/// Writes the cold file again: its lines are before the same lines of the repaired file as before the repair.
+fn move_cold(
+    at: &Location,
+    records: &ShedRecords,
+    file: &File,
+    header: FilePlace,
+    plan: &[DamagedLine],
+    end: u64,
+) -> Result<()> {
+    let Some(stored) = cold::open(at)? else {
+        return Ok(());
+    };
+    let start = cold::first_line(file, header).map_err(|error| failed(at, &error))?;
+    let to = at.beside(cold::SUFFIX);
+    rewrite::replace(&to, &to, |out| {
+        let mut growth = 0;
+        for damage in plan.iter().filter(|damage| damage.offset < start) {
+            growth += kept_bytes(file, damage, header.offset)?;
+        }
+        let mut damaged = plan
+            .iter()
+            .filter(|damage| damage.offset >= start)
+            .peekable();
+        let mut reader = ColdReader::new(Some(&stored), records)?;
+        cold::walk(
+            file,
+            start..end,
+            records,
+            &mut reader,
+            |piece| match piece {
+                Piece::Hot(_, line) => {
+                    if let Some(damage) = damaged.next_if(|damage| damage.offset == line.offset) {
+                        growth += kept_bytes(file, damage, 0)?;
+                        growth -= (damage.len + 1).cast_signed();
+                    }
+                    Ok(())
+                }
+                Piece::Record(..) => Ok(()),
+                Piece::Cold(line) => {
+                    let at = line.at.saturating_add_signed(growth);
+                    cold::write_cold(out, at, &line.of, &line.line)
+                }
+            },
+        )
+    })
+}
+
+/// The number of bytes of the lines that the repair makes of a damaged line, beginning with the offset `from`.
+fn kept_bytes(file: &File, damage: &DamagedLine, from: u64) -> io::Result<i64> {
+    let mut size: u64 = 0;
+    for (offset, len) in damage
+        .kept
+        .iter()
+        .filter(|(offset, _)| *offset > from || from == 0)
+    {
+        let mut bytes = Vec::new();
+        copy_range(&mut bytes, file, *offset, *len)?;
+        size += String::from_utf8_lossy(&bytes).len() as u64 + 1;
+    }
+    Ok(size.cast_signed())
 }
 
 fn failed(at: &Location, error: &io::Error) -> Error {

@@ -29,6 +29,7 @@ pub use state::{Changes, OrderChange, Session, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
+use crate::log::cold::{self, ShedRecords};
 use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::{Handover, ReplacedFile};
 use crate::log::upstream::Upstream;
@@ -527,7 +528,12 @@ impl SessionState {
         lock: &Lock,
         changes: &mut Changes,
     ) -> Result<Option<Arc<File>>> {
-        let lines = predecessor.arrivals(&self.tree)?;
+        let arrived = predecessor.arrivals(&self.tree)?;
+        let is_none = arrived.is_empty();
+        let lines = self.without_shed(arrived);
+        if lines.is_empty() && !is_none {
+            predecessor.carried();
+        }
         if lines.is_empty() || !predecessor.may_append(&self.log) {
             return Ok(None);
         }
@@ -539,6 +545,19 @@ impl SessionState {
         let file = written?;
         predecessor.carried();
         Ok(file)
+    }
+
+    /// The late lines without those whose entries another process has copied and then shed.
+    fn without_shed(&self, lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let Some(at) = self.log.location().filter(|_| self.tree.has_shed()) else {
+            return lines;
+        };
+        let records = ShedRecords::of(&self.tree, &self.bodies());
+        let left = records.and_then(|records| cold::without_shed(at, &records, lines.clone()));
+        left.unwrap_or_else(|error| {
+            tracing::warn!(%error, "late lines are not compared with the shed branches");
+            lines
+        })
     }
 
     fn move_leaf(&mut self, leaf: Option<Node>) {

@@ -207,25 +207,6 @@ impl Disk {
         }
         Self::of(reachable(&nodes))
     }
-
-    /// The path and the content of each file.
-    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
-        let mut found = Vec::new();
-        let mut folders = vec![(ROOT, String::new())];
-        while let Some((folder, path)) = folders.pop() {
-            let names = self.node(folder).map(|node| &node.names);
-            for (name, id) in names.into_iter().flatten() {
-                let path = format!("{path}/{}", name.to_string_lossy());
-                match self.node(*id) {
-                    Some(node) if node.is_folder => folders.push((*id, path)),
-                    Some(node) => found.push((path, node.data.clone())),
-                    None => {}
-                }
-            }
-        }
-        found.sort();
-        found
-    }
 }
 
 fn apply(nodes: &mut BTreeMap<NodeId, Node>, change: &Change) {

@@ -6,6 +6,7 @@
 
 pub mod calls;
 mod disk;
+mod file;
 mod random;
 
 pub use disk::{Disk, Profile};
@@ -348,6 +349,22 @@ pub(super) fn random() -> Uuid {
 pub fn choose(end: u64) -> u64 {
     let (world, _) = current();
     world.lock().random.below(end)
+}
+
+/// Ends this thread if its process does not live. A runtime keeps the panic of a task from its other tasks.
+pub fn check() {
+    let (world, process) = current();
+    drop(world.alive(world.lock(), process));
+}
+
+/// Adds a line to the trace, for the test.
+pub fn note(text: impl FnOnce() -> String) {
+    let (world, process) = current();
+    let mut state = world.lock();
+    if state.rules.is_traced {
+        let text = format!("{process} # {}", text());
+        state.trace.push(text);
+    }
 }
 
 /// The other processes that have a file open.

@@ -1,5 +1,7 @@
 //! Tests which work runs on the calling thread, and which on a blocking thread.
 
+mod shed;
+
 use super::commit::CommitOutcome;
 use super::*;
 use crate::cancel::Cancel;
