@@ -51,19 +51,22 @@ pub struct Outcome {
 
 impl Setting {
     fn of(random: &mut Random) -> Self {
-        let writers = 1 + random.below(8) as usize;
+        // Branches are shed only while no other process has the session open.
+        let most = if random.one_in(3) { 2 } else { 8 };
+        let writers = 1 + random.below(most) as usize;
         let lockless = (writers > 1 && random.one_in(3)).then(|| random.below(writers as u64));
-        let kills = match random.one_in(3) {
-            true => (0..writers).filter(|_| random.clone().one_in(2)).collect(),
-            false => Vec::new(),
-        };
+        let mut kills = Vec::new();
+        if random.one_in(3) {
+            for writer in 0..writers {
+                if random.one_in(2) {
+                    kills.push((writer, 1 + random.below(400)));
+                }
+            }
+        }
         Self {
             writers,
             lockless: lockless.map(|number| number as usize),
-            kills: kills
-                .into_iter()
-                .map(|writer| (writer, 1 + random.below(400)))
-                .collect(),
+            kills,
             cut_at: random
                 .one_in(2)
                 .then(|| 1 + random.below(200 * writers as u64)),
@@ -176,7 +179,7 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
         }
     });
     let (hash, trace) = world.trace();
-    let outcome_trace = trace.clone();
+    let calls = trace.clone();
     let pages = book.lock().clone();
     let mut outcome = Outcome {
         calls: world.calls(),
@@ -187,8 +190,8 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
         trace,
     };
     let said = |error: String| {
-        let trace = outcome_trace.join("\n");
-        format!("{trace}\n{error}\n{setting:?}")
+        let calls: String = calls.iter().flat_map(|call| [call, "\n"]).collect();
+        format!("{calls}{error}\n{setting:?}")
     };
     if let Some(fault) = pages.faults.first() {
         return Err(said(fault.clone()));

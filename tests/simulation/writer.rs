@@ -104,7 +104,7 @@ impl<'h> Writer<'h> {
     }
 
     async fn verb(&mut self) -> Result<()> {
-        let verb = choose(28);
+        let verb = choose(30);
         simulated::note(|| format!("verb {verb}"));
         match verb {
             0..=12 => self.append().await,
@@ -121,7 +121,7 @@ impl<'h> Writer<'h> {
             20 if self.setting.deletes => self.restore(),
             21 if self.setting.lockless.is_none() => self.repair(),
             22 | 23 => self.shed().await,
-            24 => self.unshed().await,
+            24 | 28 | 29 => self.unshed().await,
             25 if self.setting.fills => {
                 let free = (choose(2) == 0).then(|| choose(6000) as u64);
                 self.world.limit_space(free);

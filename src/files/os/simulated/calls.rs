@@ -2,7 +2,7 @@
 
 use super::disk::{Change, NodeId, ROOT};
 pub use super::file::{File, FileAt};
-use super::{LeftOut, OpenFile, START, State, current};
+use super::{Called, LeftOut, OpenFile, START, State, call, current, touch};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr};
@@ -60,18 +60,6 @@ pub struct Stat {
 
 pub struct StatFs {
     pub f_type: i64,
-}
-
-pub(super) type Called<T> = Result<T, Errno>;
-
-/// Makes a call of the process of this thread.
-pub(super) fn call<T>(
-    text: impl FnOnce(&State) -> String,
-    act: impl FnOnce(&mut State, usize) -> Called<T>,
-) -> Called<T> {
-    let (world, process) = current();
-    let mut state = world.call(process, text, |_| ())?;
-    act(&mut state, process)
 }
 
 /// The node at which a relative path begins, and the path.
@@ -162,16 +150,6 @@ fn writable(state: &State, folder: NodeId) -> Called<()> {
     match state.disk.space {
         Some(0) => Err(Errno::NOSPC),
         _ => Ok(()),
-    }
-}
-
-/// Sets the times of a node that has changed.
-pub(super) fn touch(state: &mut State, node: NodeId, is_written: bool) {
-    let now = START * 1_000_000_000 + state.now;
-    if let Some(node) = state.disk.nodes.get_mut(&node) {
-        if node.changed == 0 || is_written {
-            (node.changed, node.modified) = (now, now);
-        }
     }
 }
 
@@ -364,4 +342,15 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+impl File {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(openat(
+            CWD,
+            path.as_os_str(),
+            OFlags::RDONLY,
+            Mode::empty(),
+        )?)
+    }
 }

@@ -1,15 +1,12 @@
 //! An open file of the simulated disk, with the methods of a file of the standard library.
 
-use super::calls::{CWD, Called, call, openat, touch};
 use super::disk::{Change, NodeId};
-use super::{LeftOut, State, World};
-use rustix::fs::{Mode, OFlags};
+use super::{Called, LeftOut, State, World, call, touch};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::TryLockError;
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -67,15 +64,6 @@ impl FileAt for File {
 }
 
 impl File {
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(openat(
-            CWD,
-            path.as_os_str(),
-            OFlags::RDONLY,
-            Mode::empty(),
-        )?)
-    }
-
     pub(super) fn node(&self, state: &State) -> Called<NodeId> {
         let file = state.files.get(&self.number).ok_or(Errno::BADF)?;
         Ok(file.node)

@@ -309,6 +309,28 @@ fn current() -> (Arc<World>, usize) {
     current.unwrap_or_else(|| unreachable!())
 }
 
+type Called<T> = Result<T, Errno>;
+
+/// Makes a call of the process of this thread.
+fn call<T>(
+    text: impl FnOnce(&State) -> String,
+    act: impl FnOnce(&mut State, usize) -> Called<T>,
+) -> Called<T> {
+    let (world, process) = current();
+    let mut state = world.call(process, text, |_| ())?;
+    act(&mut state, process)
+}
+
+/// Sets the times of a node that has changed.
+fn touch(state: &mut State, node: NodeId, is_written: bool) {
+    let now = START * 1_000_000_000 + state.now;
+    if let Some(node) = state.disk.nodes.get_mut(&node) {
+        if node.changed == 0 || is_written {
+            (node.changed, node.modified) = (now, now);
+        }
+    }
+}
+
 pub(super) fn now() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     let (world, _) = current();
