@@ -49,10 +49,10 @@ pub(crate) struct Doctor {
     #[arg(long, conflicts_with_all = ["repair", "origin"])]
     json: bool,
     /// Move damaged lines out of the files, into a folder beside each file
-    #[arg(long)]
+    #[arg(long, group = "change")]
     repair: bool,
-    /// Say what --repair would do, and write nothing
-    #[arg(long, requires = "repair")]
+    /// Say what would be done, and write nothing
+    #[arg(long, requires = "change")]
     dry_run: bool,
     /// Check the kept sources of imported sessions too
     #[arg(long)]
@@ -65,6 +65,15 @@ pub(crate) struct Doctor {
     #[cfg(feature = "team")]
     #[arg(long, requires = "cluster")]
     create: bool,
+    /// Close and erase sessions without activity, by keep of [team]
+    #[cfg(feature = "team")]
+    #[arg(
+        long,
+        requires = "cluster",
+        conflicts_with = "create",
+        group = "change"
+    )]
+    retain: bool,
 }
 
 /// The result for one file.
@@ -78,7 +87,10 @@ enum Finding {
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     #[cfg(feature = "team")]
     if doctor.cluster {
-        return super::doctor_cluster::doctor(options, doctor.create);
+        return match doctor.retain {
+            true => super::doctor_retain::retain(options, doctor.dry_run),
+            false => super::doctor_cluster::doctor(options, doctor.create),
+        };
     }
     if doctor.repair {
         super::runtime::small_runtime()?

@@ -44,6 +44,8 @@ mod doctor_origin;
 mod doctor_postgres;
 mod doctor_repair;
 #[cfg(feature = "team")]
+mod doctor_retain;
+#[cfg(feature = "team")]
 mod doctor_servers;
 mod documents;
 mod drawing;

@@ -1,11 +1,15 @@
 //! The section `[team]`: the servers that several machines share (fleet.md).
 
+use super::keep_time::KeepTime;
 use super::lines::{SettingLines, SettingOrigin};
 use anyhow::ensure;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use treelined_fleet::settings::{NatsSettings, PostgresSettings, REPLICAS, STREAM, TeamSettings};
+use std::time::Duration;
+use treelined_fleet::settings::{
+    NatsSettings, PostgresSettings, REPLICAS, Retention, STREAM, TeamSettings,
+};
 
 const SECTION: &str = "team";
 /// The values of `engine`.
@@ -50,6 +54,8 @@ pub(super) struct PostgresSection {
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     offline: Option<OfflineName>,
+    keep: Option<KeepTime>,
+    erase: Option<KeepTime>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,6 +71,8 @@ pub(super) struct NatsSection {
     stream: Option<String>,
     replicas: Option<u64>,
     offline: Option<OfflineName>,
+    keep: Option<KeepTime>,
+    erase: Option<KeepTime>,
 }
 
 /// The settings of the team from the file. Paths are relative to the folder of the file.
@@ -115,6 +123,29 @@ fn queues(offline: Option<OfflineName>, lines: &mut SettingLines) -> bool {
     queues
 }
 
+/// When sessions without activity are closed and erased, by the settings of a section.
+fn retention(
+    keep: Option<KeepTime>,
+    erase: Option<KeepTime>,
+    lines: &mut SettingLines,
+) -> anyhow::Result<Option<Retention>> {
+    for (key, time) in [("keep", keep), ("erase", erase)] {
+        if let Some(time) = time {
+            let shown = time.to_string().into();
+            lines.push((SECTION, key), shown, SettingOrigin::File);
+        }
+    }
+    ensure!(
+        keep.is_some() || erase.is_none(),
+        "{SECTION}.erase: needs {SECTION}.keep too"
+    );
+    let time = |of: KeepTime| Duration::from_millis(of.millis().unsigned_abs());
+    Ok(keep.map(|keep| Retention {
+        keep: time(keep),
+        erase: erase.map(time),
+    }))
+}
+
 fn postgres(
     section: PostgresSection,
     folder: Option<&Path>,
@@ -126,8 +157,11 @@ fn postgres(
         certificate,
         key,
         offline,
+        keep,
+        erase,
     } = section;
     let queues = queues(offline, lines);
+    let retention = retention(keep, erase, lines)?;
     ensure!(
         PostgresSettings::is_url(&url),
         "{SECTION}.url: begins with postgres://"
@@ -149,6 +183,7 @@ fn postgres(
         ca: path("ca", ca),
         certificate: path("certificate", certificate).zip(path("key", key)),
         queues,
+        retention,
     })
 }
 
@@ -158,6 +193,11 @@ fn nats(
     lines: &mut SettingLines,
 ) -> anyhow::Result<NatsSettings> {
     let queues = queues(nats.offline, lines);
+    ensure!(
+        nats.erase.is_none(),
+        "{SECTION}.erase: a team on NATS cannot erase, since its streams keep all"
+    );
+    let retention = retention(nats.keep, nats.erase, lines)?;
     ensure!(!nats.servers.is_empty(), "{SECTION}.servers: name a server");
     ensure!(
         nats.certificate.is_some() == nats.key.is_some(),
@@ -206,6 +246,7 @@ fn nats(
         stream,
         replicas,
         queues,
+        retention,
     })
 }
 

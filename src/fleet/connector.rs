@@ -5,6 +5,7 @@ use super::engine::Engine;
 use super::engines;
 use super::patience;
 use super::replicated::{LogSource, ReplicatedFile};
+use super::retention::Round;
 use super::settings::TeamSettings;
 use super::team::Team;
 use super::trash::{self, DiscardedFile};
@@ -181,6 +182,37 @@ pub(super) fn connect_beside(connector: &Arc<Connector>) {
     }
 }
 
+/// Closes and erases sessions without activity again and again, on a separate thread, if the settings say so.
+pub(super) fn retain_beside(connector: &Arc<Connector>) {
+    let Some(retention) = connector.settings.retention() else {
+        return;
+    };
+    let early = Arc::downgrade(connector);
+    let retaining = thread::Builder::new().name("retention".into());
+    let started = retaining.spawn(move || {
+        loop {
+            thread::sleep(RETAIN);
+            let Some(connector) = early.upgrade() else {
+                return;
+            };
+            let Some(log) = connector.connected_beside() else {
+                continue;
+            };
+            let round = Round {
+                retention,
+                session_dir: connector.store.path(),
+                is_dry: false,
+            };
+            if let Err(error) = round.run_in_turn(&*log) {
+                tracing::info!(%error, "sessions without activity stay");
+            }
+        }
+    });
+    if let Err(error) = started {
+        tracing::warn!(%error, "sessions without activity stay");
+    }
+}
+
 /// The error `logUnavailable`, with another attempt after the pause.
 pub(super) fn away(why: &str) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why.to_owned());
@@ -223,6 +255,9 @@ impl LogSource for Connector {
 
 /// The pause between two checks of the log.
 const CHECK: Duration = Duration::from_secs(15);
+
+/// The pause between two looks whether sessions without activity are due.
+const RETAIN: Duration = Duration::from_secs(10);
 
 /// How long a daemon tries an append.
 const APPEND: Duration = Duration::from_secs(5);

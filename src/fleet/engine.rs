@@ -3,7 +3,10 @@
 
 use super::backend::{LogBackend, LogPart, Position};
 use super::patience;
+use super::retention::QuietSession;
+use super::settings::Retention;
 use futures_util::future::BoxFuture;
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Result};
@@ -30,6 +33,12 @@ pub trait Engine: LogBackend {
     /// Removes all lines of a session for good, if the engine can. Its id is then used up: reads and appends fail with
     /// `sessionErased`.
     fn erase<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    /// At most this many sessions without activity, for which something is due.
+    fn quiet(&self, retention: Retention, most: usize) -> BoxFuture<'_, Result<Vec<QuietSession>>>;
+
+    /// The ids of the sessions that any daemon has open, also this one. Fails if this is not known of a daemon.
+    fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>>;
 
     /// The team's list, for the daemon with this key. For a command, the key is empty.
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex>;

@@ -14,8 +14,9 @@
 //! deadlines, and `limits` judges a stream. `replica` records how far a file and a log are equal, and `comparison`
 //! compares them again. `transfer` copies lines between them. `replicated` keeps them equal while the session is open,
 //! and a `follower` reads new lines for it; `live` does so for the open sessions of a daemon. `closing` ends the log of
-//! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `team` is the list of
-//! sessions that all machines share.
+//! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `retention` closes and
+//! erases sessions without activity, which `nats_quiet` finds in a stream. `team` is the list of sessions that all
+//! machines share.
 
 #![cfg_attr(
     test,
@@ -75,6 +76,8 @@ mod nats_engine;
 #[cfg(feature = "nats")]
 mod nats_log;
 #[cfg(feature = "nats")]
+mod nats_quiet;
+#[cfg(feature = "nats")]
 mod objects;
 #[cfg(feature = "team")]
 mod own_runtime;
@@ -90,6 +93,8 @@ mod publish;
 mod replica;
 #[cfg(any(feature = "team", test))]
 pub mod replicated;
+#[cfg(feature = "team")]
+pub mod retention;
 pub mod settings;
 #[cfg(feature = "nats")]
 pub mod stream;

@@ -1,6 +1,6 @@
 //! The logs of a daemon: one connection for all of its sessions, and a follower for each open session.
 
-use super::connector::{Connector, LiveTeam, connect_beside};
+use super::connector::{Connector, LiveTeam, connect_beside, retain_beside};
 use super::engine;
 use super::files::SessionFiles;
 use super::follower::Follower;
@@ -48,6 +48,7 @@ impl LiveLog {
             store: Store::new(session_dir),
         });
         connect_beside(&connector);
+        retain_beside(&connector);
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             connector,

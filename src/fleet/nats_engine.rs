@@ -4,9 +4,12 @@ use super::backend::{LogPart, Position};
 use super::connection::ANSWER;
 use super::engine::{Engine, FollowedLog, FollowedParts, TeamIndex};
 use super::hints::FollowedMessages;
+use super::retention::QuietSession;
+use super::settings::Retention;
 use super::stream::NatsLog;
 use super::team::buckets::TeamBuckets;
 use futures_util::future::BoxFuture;
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
@@ -39,6 +42,17 @@ impl Engine for NatsLog {
         Box::pin(async {
             let why = "the team's streams of NATS keep all messages: nothing can be erased there";
             Err(Error::new(Kind::ErasureUnsupported, why))
+        })
+    }
+
+    fn quiet(&self, retention: Retention, most: usize) -> BoxFuture<'_, Result<Vec<QuietSession>>> {
+        Box::pin(self.quiet_sessions(retention, most))
+    }
+
+    fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>> {
+        Box::pin(async {
+            let buckets = TeamBuckets::new(&self.access(), String::new(), String::new());
+            buckets.open_sessions().await
         })
     }
 

@@ -18,6 +18,9 @@ pub(super) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-S
 /// The header with the number of lines of a message.
 pub(super) const LINES: &str = "Treelined-Lines";
 
+/// The header of a message that ends with the record of a deletion.
+pub(super) const CLOSED: &str = "Treelined-Closed";
+
 /// The header with the name of the object to which a message refers.
 pub(super) const OBJECT: &str = "Treelined-Object";
 

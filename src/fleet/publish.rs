@@ -2,9 +2,10 @@
 //! over.
 
 use super::backend::{AppendOutcome, Position};
+use super::closing;
 use super::connection::{ApiError, NoAnswer, answer_of, unavailable};
 use super::nats_log::{
-    EXPECTED, LINES, NatsLog, OTHER_STREAM, PAUSE, SEALED, STALE, STORE_FAILED, TOO_LARGE,
+    CLOSED, EXPECTED, LINES, NatsLog, OTHER_STREAM, PAUSE, SEALED, STALE, STORE_FAILED, TOO_LARGE,
 };
 use super::objects::Payload;
 use super::replica::hex;
@@ -105,7 +106,7 @@ impl NatsLog {
     ) -> Result<AppendOutcome> {
         let subject = subject::subject(session);
         let payload = self.payload(session, lines).await?;
-        let without_id = self.headers(expected, (lines, &payload));
+        let without_id = self.headers(session, expected, (lines, &payload));
         let mut headers = without_id.clone();
         headers.insert(MESSAGE_ID, message_id(session, expected, &payload.bytes));
         let bytes = &*payload.bytes;
@@ -243,11 +244,19 @@ impl NatsLog {
         }
     }
 
-    fn headers(&self, expected: Position, (lines, payload): (&[u8], &Payload)) -> HeaderMap {
+    fn headers(
+        &self,
+        session: &str,
+        expected: Position,
+        (lines, payload): (&[u8], &Payload),
+    ) -> HeaderMap {
         let mut headers = payload.headers.clone();
         headers.insert(EXPECTED, expected.0.to_string());
         headers.insert(EXPECTED_STREAM, &*self.settings.stream);
         headers.insert(LINES, count_lines(lines).to_string());
+        if closing::is_closed(session, lines) {
+            headers.insert(CLOSED, "1");
+        }
         headers
     }
 }

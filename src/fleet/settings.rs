@@ -1,6 +1,7 @@
 //! The servers of a team (fleet.md).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The default name of the stream.
 pub const STREAM: &str = "treelined";
@@ -30,6 +31,23 @@ impl TeamSettings {
             Self::Postgres(postgres) => postgres.queues,
         }
     }
+
+    /// When sessions without activity are closed and erased; `None` for never.
+    pub fn retention(&self) -> Option<Retention> {
+        match self {
+            Self::Nats(nats) => nats.retention,
+            Self::Postgres(postgres) => postgres.retention,
+        }
+    }
+}
+
+/// When sessions without activity are closed and erased (fleet.md "Retention").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// A session whose last line is older is closed.
+    pub keep: Duration,
+    /// A session that has been deleted for this time is erased.
+    pub erase: Option<Duration>,
 }
 
 /// The settings of a team on PostgreSQL.
@@ -44,6 +62,8 @@ pub struct PostgresSettings {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Whether a daemon writes to its files while no server can be reached, and publishes the lines later.
     pub queues: bool,
+    /// When sessions without activity are closed and erased; `None` for never.
+    pub retention: Option<Retention>,
 }
 
 impl PostgresSettings {
@@ -54,6 +74,7 @@ impl PostgresSettings {
             ca: None,
             certificate: None,
             queues: false,
+            retention: None,
         }
     }
 
@@ -91,6 +112,8 @@ pub struct NatsSettings {
     pub replicas: u64,
     /// Whether a daemon writes to its files while no server can be reached, and publishes the lines later.
     pub queues: bool,
+    /// When sessions without activity are closed; `None` for never.
+    pub retention: Option<Retention>,
 }
 
 impl NatsSettings {
@@ -105,6 +128,7 @@ impl NatsSettings {
             stream: STREAM.to_owned(),
             replicas: REPLICAS,
             queues: false,
+            retention: None,
         }
     }
 

@@ -22,6 +22,7 @@ mod proxy;
 mod queue;
 mod reads;
 mod refill;
+mod retention;
 mod security;
 mod single;
 mod support;

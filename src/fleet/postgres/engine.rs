@@ -10,7 +10,10 @@ use crate::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
 };
 use crate::engine::{EndlessParts, Engine, FollowedLog, TeamIndex};
+use crate::retention::QuietSession;
+use crate::settings::Retention;
 use futures_util::future::BoxFuture;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -127,6 +130,14 @@ impl Engine for PgLog {
 
     fn erase<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.erase_session(session))
+    }
+
+    fn quiet(&self, retention: Retention, most: usize) -> BoxFuture<'_, Result<Vec<QuietSession>>> {
+        Box::pin(self.quiet_sessions(retention, most))
+    }
+
+    fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>> {
+        Box::pin(self.all_open_sessions())
     }
 
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex> {

@@ -4,8 +4,8 @@
 //! In reading order: `address` is the address of the database, `tls` makes connections safe, and `refusal` converts
 //! failures to errors. `pool` has the connections, and `notices` has the connection on which daemons learn of each
 //! other's appends. `schema` makes the tables, and `facts` checks the settings of the database. `log` is a connected
-//! database, with `append` and `read`. `erasing` erases a session, `followed` follows one, `index` keeps the team's list, and `engine` joins
-//! all of these.
+//! database, with `append` and `read`. `erasing` erases a session, `quiet` finds sessions without activity,
+//! `followed` follows one, `index` keeps the team's list, and `engine` joins all of these.
 
 mod address;
 mod append;
@@ -17,6 +17,7 @@ mod index;
 mod log;
 mod notices;
 mod pool;
+mod quiet;
 mod read;
 mod refusal;
 pub mod schema;

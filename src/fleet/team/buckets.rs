@@ -11,7 +11,7 @@ use crate::settings::NatsSettings;
 use crate::stream::{self};
 use crate::subject;
 use futures_util::future::BoxFuture;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
@@ -92,6 +92,24 @@ impl TeamBuckets {
             }
         }
         Ok(made)
+    }
+
+    /// The ids of the sessions that any daemon has open.
+    pub(crate) async fn open_sessions(&self) -> Result<HashSet<String>> {
+        let mut open = HashSet::new();
+        let mut is_damaged = false;
+        let mut take = |value: BucketValue| match presence::decode(&value.value) {
+            _ if value.value.is_empty() => {}
+            Some(sessions) => open.extend(sessions.into_iter().map(|(session, _)| session)),
+            None => is_damaged = true,
+        };
+        if self.presence.info().await?.state.messages > 0 {
+            self.presence.read(0, &mut take).await?;
+        }
+        match is_damaged {
+            false => Ok(open),
+            true => Err(presence::damaged()),
+        }
     }
 
     async fn write(&self, row: TeamRow) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::row::host;
 use serde::{Deserialize, Serialize};
+use treelined_core::error::{Error, Kind};
 use treelined_core::team::OpenElsewhere;
 use treelined_core::timestamp;
 
@@ -65,6 +66,12 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<(String, OpenElsewhere)>> {
         Some((open.session_id, OpenElsewhere { host, since }))
     });
     open.collect()
+}
+
+/// The error for a row of a daemon that is damaged, where it matters which sessions are open.
+pub(crate) fn damaged() -> Error {
+    let why = "a daemon's row of open sessions in the team's list is damaged: it disappears a minute after its last write";
+    Error::new(Kind::LogForeign, why)
 }
 
 #[cfg(test)]
