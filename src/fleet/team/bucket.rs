@@ -171,9 +171,13 @@ impl Bucket {
         Err(unavailable(format!("the bucket {:?}: {why}", self.name)))
     }
 
-    /// The values that were set after the revision `from`: each key with its last revision, in the order of revisions.
-    /// Values that the servers drop during the read may be missing.
-    pub(super) async fn read(&self, from: u64, each: &mut impl FnMut(BucketValue)) -> Result<()> {
+    /// The values that were set after the revision `from`, up to `until`: each key with its last revision, in the order
+    /// of revisions. Values that the servers drop during the read may be missing.
+    pub(super) async fn read(
+        &self,
+        (from, until): (u64, u64),
+        each: &mut impl FnMut(BucketValue),
+    ) -> Result<()> {
         let late = || {
             let why = format!("the bucket {:?} cannot be read at this time", self.name);
             unavailable(why)
@@ -182,7 +186,7 @@ impl Bucket {
         let Some((name, mut messages, mut left)) = opening.ok().flatten() else {
             return Err(late());
         };
-        let ended = self.take_all(&mut messages, &mut left, each).await;
+        let ended = self.take_all(&mut messages, (&mut left, until), each).await;
         // Without this message the servers keep the consumer for half a minute.
         let delete = format!("$JS.API.CONSUMER.DELETE.{}.{name}", self.stream());
         let _kept = self
@@ -193,11 +197,12 @@ impl Bucket {
         ended.ok_or_else(late)
     }
 
-    /// Takes messages until none is left. `None` if a message is late or damaged.
+    /// Takes messages until none is left, or one comes after the revision `until`. `None` if a message is late or
+    /// damaged.
     async fn take_all(
         &self,
         messages: &mut Ordered,
-        left: &mut u64,
+        (left, until): (&mut u64, u64),
         each: &mut impl FnMut(BucketValue),
     ) -> Option<()> {
         let prefix = self.subject("");
@@ -205,6 +210,9 @@ impl Bucket {
             let next = tokio::time::timeout(NEXT, messages.next()).await;
             let message = next.ok()??.ok()?;
             let info = message.info().ok()?;
+            if info.stream_sequence > until {
+                break;
+            }
             *left = info.pending;
             if let Some(key) = message.subject.strip_prefix(&prefix) {
                 each(BucketValue {

@@ -22,6 +22,10 @@ use treelined_files::lock::lock;
 const MAX_AGE: Duration = Duration::from_secs(60);
 /// The most sessions whose last revision is remembered. A remembered revision saves a request when the row is written.
 const MOST_REVISIONS: usize = 4096;
+/// The most sessions of a stream whose ids are read. The list of a greater stream has only rows.
+const MOST_IDS: u64 = 50_000;
+/// The revisions of the first part of the rows, which are read from the last row back.
+const READ_BACK: u64 = 32_000;
 /// How many times the write of a row compares and sets before it fails.
 const TRIES: usize = 16;
 
@@ -104,7 +108,7 @@ impl TeamBuckets {
             None => is_damaged = true,
         };
         if self.presence.info().await?.state.messages > 0 {
-            self.presence.read(0, &mut take).await?;
+            self.presence.read((0, u64::MAX), &mut take).await?;
         }
         match is_damaged {
             false => Ok(open),
@@ -136,7 +140,9 @@ impl TeamBuckets {
         let info = stream::info(&self.connection, &self.settings, ANSWER).await?;
         reader.cache.take_last(info.state.last_seq);
         let subjects = info.state.num_subjects;
-        if reader.cache.lacks_ids(subjects) {
+        if subjects > MOST_IDS {
+            reader.cache.leave_out_ids(subjects);
+        } else if reader.cache.lacks_ids(subjects) {
             let ids = stream::sessions(&self.connection, &self.settings).await?;
             reader.cache.take_ids(ids, subjects);
             is_new = true;
@@ -152,13 +158,33 @@ impl TeamBuckets {
                 ..TeamReader::new(&self.settings, &self.created)
             };
         }
-        if info.state.last_seq == reader.revision {
+        let last = info.state.last_seq;
+        if last == reader.revision {
             return Ok(false);
         }
-        let mut take = |value: BucketValue| reader.cache.take_row(value);
-        self.rows.read(reader.revision, &mut take).await?;
-        reader.revision = info.state.last_seq;
-        Ok(true)
+        let known = std::mem::replace(&mut reader.revision, last);
+        let read = self.read_back(&mut reader.cache, known, last).await;
+        if read.is_err() {
+            reader.revision = known;
+        }
+        read.map(|()| true)
+    }
+
+    /// Reads the rows that were set after the revision `known`, the newest first: a part of them after another, until
+    /// all are read or the cache is full.
+    async fn read_back(&self, cache: &mut TeamCache, known: u64, last: u64) -> Result<()> {
+        let (mut until, mut many) = (last, READ_BACK);
+        while until > known {
+            let from = until.saturating_sub(many).max(known);
+            let mut take = |value: BucketValue| cache.take_row(value);
+            self.rows.read((from, until), &mut take).await?;
+            if from > known && cache.is_cut() {
+                break;
+            }
+            // A session that changes often leaves gaps.
+            (until, many) = (from, many * 2);
+        }
+        Ok(())
     }
 
     /// Reads the rows of presence of the other daemons.
@@ -175,7 +201,7 @@ impl TeamBuckets {
                     rows.push(value.value);
                 }
             };
-            self.presence.read(0, &mut take).await?;
+            self.presence.read((0, u64::MAX), &mut take).await?;
         }
         let texts = rows.iter().map(Vec::as_slice);
         reader.cache.take_presences(texts);

@@ -115,6 +115,18 @@ impl TeamCache {
         self.subjects = subjects;
     }
 
+    /// Leaves out the ids of a stream with this many subjects, since they are too many.
+    pub(crate) fn leave_out_ids(&mut self, subjects: u64) {
+        self.ids = Vec::new();
+        self.subjects = subjects;
+        self.is_cut = true;
+    }
+
+    /// Whether some rows or ids were left out.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Notes that some sessions are not in the list, since there was no room for them.
     pub(crate) fn note_cut(&mut self) {
         self.is_cut = true;
