@@ -57,6 +57,8 @@ pub(super) struct Agreement {
     pub(super) offset: u64,
     /// The end of the part before the part of the last lines.
     previous: Position,
+    /// The end of the last line that this machine has written, in bytes of the file.
+    own: Option<u64>,
     /// The lines of the last part that has some.
     pub(super) last: Vec<u8>,
 }
@@ -66,6 +68,7 @@ impl Agreement {
         position: Position::START,
         offset: 0,
         previous: Position::START,
+        own: None,
         last: Vec::new(),
     };
 
@@ -81,6 +84,11 @@ impl Agreement {
         self.last.extend_from_slice(lines);
     }
 
+    /// Notes that this machine has written the last lines.
+    pub(super) fn note_own(&mut self) {
+        self.own = Some(self.offset);
+    }
+
     /// The record for the file; `None` if nothing is equal.
     pub(super) fn record(&self, log: &LogIdentity) -> Option<ReplicaRecord> {
         (self.position != Position::START).then(|| ReplicaRecord {
@@ -92,6 +100,7 @@ impl Agreement {
             hash: replica::hash(&self.last),
             previous: self.previous.0,
             length: self.last.len() as u64,
+            own: self.own,
             is_closed: log.is_closed_by(&self.last),
             lost: 0,
         })
@@ -190,6 +199,11 @@ fn compare_behind(
             partial => break Relation::Diverged { partial },
         }
     };
+    agreed.own = intact.and_then(|record| match record.is_own() {
+        // The record is saved when others write, so this machine has written the lines after it.
+        true => Some(agreed.offset),
+        false => record.own,
+    });
     // A log that ends before the message of the record has lost it, whatever the file has.
     let is_at_end = matches!(relation, Relation::Equal | Relation::FileAhead);
     let is_lost = |record: &&ReplicaRecord| is_at_end && agreed.position.0 < record.sequence;

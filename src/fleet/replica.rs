@@ -32,6 +32,9 @@ pub(super) struct ReplicaRecord {
     pub(super) previous: u64,
     /// The bytes of these lines.
     pub(super) length: u64,
+    /// The end of the last line that this machine has written. Others may have written after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) own: Option<u64>,
     /// Whether these lines close the log, since the session is deleted.
     #[serde(rename = "closed", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_closed: bool,
@@ -106,6 +109,11 @@ impl ReplicaRecord {
         }
         let bytes = files::bytes_of(at, self.offset - self.length, self.length)?;
         Ok(hash(&bytes) == self.hash)
+    }
+
+    /// Whether this machine has written the last line.
+    pub(super) fn is_own(&self) -> bool {
+        self.own == Some(self.offset)
     }
 
     pub(super) fn previous(&self) -> Position {

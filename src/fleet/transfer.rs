@@ -138,6 +138,7 @@ pub(super) fn append_rest(
                 return Ok(false);
             };
             agreed.advance(end, lines);
+            agreed.note_own();
             rest = part_after(rest, lines.len());
             if agreed.offset - saved >= SAVE {
                 agreed.save(identity, at)?;

@@ -287,3 +287,78 @@ fn without_servers_reads_work_and_writes_fail_or_wait() {
     daemon.end();
     elsewhere.end();
 }
+
+/// The leaf when a session is opened, and the tip of newer work beside it.
+fn opened(daemon: &mut Daemon, session: &str) -> (String, Option<String>, Option<u64>) {
+    let opened = daemon.done("open_session", json!({ "sessionId": session }));
+    let found = opened["diagnostics"].as_array().into_iter().flatten();
+    let beside: Vec<_> = found
+        .filter(|it| it["kind"] == "leafBesideNewest")
+        .collect();
+    let tip = beside
+        .first()
+        .map(|it| it["newestTipId"].as_str().unwrap().to_owned());
+    let turns = beside.first().and_then(|it| it["newerTurns"].as_u64());
+    let leaf = opened["session"]["leafId"].as_str().unwrap();
+    (leaf.to_owned(), tip, turns)
+}
+
+/// The next opening was at the entries of the other machine, and nothing said that one's own work was a branch.
+#[test]
+fn work_that_became_a_branch_is_opened_again() {
+    let Some((machines, [mut here, mut there], session)) = two(96) else {
+        return;
+    };
+    let id = |said: serde_json::Value| said["entryId"].as_str().unwrap().to_owned();
+    let shared = id(here.say(&session, "shared"));
+    there.hears_of(&shared);
+    there.done(
+        "set_leaf",
+        json!({ "sessionId": session, "leafId": shared }),
+    );
+    let ours = id(here.say(&session, "ours"));
+    there.hears_of(&ours);
+    let theirs = id(there.say(&session, "theirs"));
+    here.hears_of(&theirs);
+    // The record is saved when the other machine has written.
+    until(|| {
+        let record = format!("{}.replica", machines[0].path(&session).display());
+        let record: serde_json::Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+        record["own"]
+            .as_u64()
+            .is_some_and(|own| Some(own) < record["offset"].as_u64())
+    });
+    here.kill();
+    let mut here = Daemon::start(&machines[0]);
+    let (leaf, tip, turns) = opened(&mut here, &session);
+    assert_eq!(
+        (&leaf, tip.as_ref(), turns),
+        (&ours, Some(&theirs), Some(1))
+    );
+    let leaf = here.done("get_leaf", json!({ "sessionId": session }));
+    assert_eq!(leaf["diagnostics"][0]["newestTipId"], theirs);
+    // To the machine that wrote last, and to a machine that has written nothing, the last line is the place.
+    there.end();
+    let third = Machine::with_log(machines[1].servers());
+    let mut there = Daemon::start(&machines[1]);
+    let mut third = Daemon::start(&third);
+    for daemon in [&mut there, &mut third] {
+        assert_eq!(opened(daemon, &session), (theirs.clone(), None, None));
+    }
+    third.end();
+    // Whoever goes on below the place of another machine takes it along.
+    here.done(
+        "set_leaf",
+        json!({ "sessionId": session, "leafId": theirs }),
+    );
+    let leaf = here.done("get_leaf", json!({ "sessionId": session }));
+    assert!(leaf["diagnostics"].is_null(), "{leaf}");
+    until_equal(&machines, &session);
+    let below = id(there.say(&session, "below"));
+    here.hears_of(&below);
+    here.end();
+    let mut here = Daemon::start(&machines[0]);
+    assert_eq!(opened(&mut here, &session), (below, None, None));
+    here.end();
+    there.end();
+}

@@ -56,7 +56,7 @@ fn ids(rows: &[Value]) -> Vec<&str> {
 
 #[test]
 fn an_old_session_is_closed_and_can_be_restored() {
-    let Some(fleet) = Fleet::get(50) else { return };
+    let Some(fleet) = Fleet::get(91) else { return };
     let fleet = fleet.with_stream();
     let [here, there] = [(); 2].map(|()| Machine::new(&fleet));
     for session in ["gone", "old", "open"] {
@@ -111,7 +111,7 @@ fn a_session_that_was_deleted_long_ago_is_erased() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(51) else { return };
+    let Some(fleet) = Fleet::get(92) else { return };
     let fleet = fleet.with_stream();
     let machine = configured(&fleet, &fleet.log(), "keep = \"30d\"\nerase = \"60d\"\n");
     let admin = Machine::with_log(fleet.log_of("admin", "secret"));
@@ -161,7 +161,7 @@ fn a_session_that_was_deleted_long_ago_is_erased() {
 
 #[test]
 fn an_append_beside_it_wins() {
-    let Some(fleet) = Fleet::get(52) else { return };
+    let Some(fleet) = Fleet::get(93) else { return };
     let fleet = fleet.with_stream();
     let machine = Machine::new(&fleet);
     for session in ["a", "b"] {
@@ -187,7 +187,7 @@ fn an_append_beside_it_wins() {
 /// A member can write any presence, so a presence that says nothing keeps all sessions.
 #[test]
 fn a_damaged_presence_keeps_all_sessions() {
-    let Some(fleet) = Fleet::get(53) else { return };
+    let Some(fleet) = Fleet::get(94) else { return };
     let fleet = fleet.with_stream();
     let machine = Machine::new(&fleet);
     machine.make("s", 2, 10);
@@ -213,7 +213,7 @@ fn a_daemon_closes_old_sessions() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(54) else { return };
+    let Some(fleet) = Fleet::get(95) else { return };
     let fleet = fleet.with_stream();
     let machine = configured(&fleet, &fleet.log(), "keep = \"1d\"\n");
     machine.make("s", 2, 10);

@@ -303,6 +303,11 @@ impl Machine {
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
+    /// The value of `--log`.
+    pub(crate) fn servers(&self) -> String {
+        self.log.clone().unwrap()
+    }
+
     /// This machine with other servers.
     pub(crate) fn elsewhere(self, log: String) -> Self {
         Self {

@@ -23,6 +23,13 @@ impl Tree {
     /// stays also keeps it, if the record is right after a background entry: another program that takes no lock may
     /// have written before these two lines.
     pub(super) fn open_at(&mut self, node: Node) {
+        if self.opens_file(node) {
+            self.last = Some(node);
+        }
+    }
+
+    /// Whether a file that ends with the line of `node` opens there.
+    fn opens_file(&self, node: Node) -> bool {
         let before = node.number().checked_sub(1);
         let before = before.and_then(|number| self.node(number));
         let stays = match self.kind(node) {
@@ -32,9 +39,20 @@ impl Tree {
             }
             _ => self.is_background(node),
         };
-        if !stays {
-            self.last = Some(node);
-        }
+        !stays
+    }
+
+    /// The position where the file would open if it ended at the offset `end`, in bytes; the empty position counts as
+    /// none. `None` too if the file opens at this position or below it.
+    pub fn left_at(&self, end: u64) -> Option<Node> {
+        let nodes = (0..self.node_count()).rev();
+        let mut before = nodes
+            .filter_map(|number| self.node(number))
+            .skip_while(|node| self.place(*node).offset >= end);
+        let last = before.find(|node| self.opens_file(*node))?;
+        let left = self.resolve_node(last)?;
+        let mut above = self.ancestors(self.file_leaf());
+        above.all(|node| node != left).then_some(left)
     }
 
     /// The last line of the file, if it is a background entry. Then the record that should follow the entry is missing,

@@ -11,7 +11,7 @@ use crate::entry::{Kind, Role};
 pub struct BesideNewest {
     /// The newest step.
     pub newest: Node,
-    /// The entry at which the file opens.
+    /// The entry at which the file or the session opens.
     pub opens_at: Node,
     /// The number of user messages above the newest step that are not above `opens_at`.
     pub turns: u64,
@@ -21,7 +21,11 @@ impl Tree {
     /// The newest step, and the entry at which the file opens instead. `None` if the file opens at or below its newest
     /// step, or if the leaf was moved elsewhere after that step. A leaf record that stays is not a move.
     pub fn beside_newest(&self) -> Option<BesideNewest> {
-        let opens_at = self.file_leaf()?;
+        self.newest_beside(self.file_leaf()?)
+    }
+
+    /// Like [`Self::beside_newest`], for a session that opens at this entry.
+    pub fn newest_beside(&self, opens_at: Node) -> Option<BesideNewest> {
         let nodes = (0..self.node_count()).rev();
         let newest = nodes.filter_map(|number| self.node(number)).find(|node| {
             !self.kind(*node).is_bookkeeping() && !self.flags(*node).has(Flags::STAYS)

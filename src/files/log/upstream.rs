@@ -120,6 +120,12 @@ pub trait Upstream: Send + Sync {
         false
     }
 
+    /// The end, in bytes of the file, of the last line that this machine has written; `None` if this is not known, or if
+    /// no other machine has written after it.
+    fn own_end(&self) -> Option<u64> {
+        None
+    }
+
     /// Appends to the file the lines that only the stream has, and to the stream the lines that only the file has. If
     /// both have such lines, a new file replaces this one, and has the lines of the stream first.
     fn settle(&self, file: &File, until: Option<Instant>) -> Result<()>;

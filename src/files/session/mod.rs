@@ -85,7 +85,7 @@ impl Session {
     }
 
     fn with(
-        opened: OpenedLog,
+        mut opened: OpenedLog,
         read_only: bool,
         durability: Durability,
         upstream: Option<Arc<dyn Upstream>>,
@@ -97,6 +97,13 @@ impl Session {
         debug_assert!(log.header().is_some(), "an opened session has a header");
         let header = log.header();
         let id = header.map(|h| h.id.as_str()).unwrap_or_default();
+        let end = upstream.as_ref().filter(|_| !read_only && !is_newer);
+        let end = end.and_then(|upstream| upstream.own_end());
+        let left = end.and_then(|end| opened.tree.left_at(end));
+        let left_at = left.map(|left| opened.tree.id(left).to_owned());
+        if left.is_some() {
+            opened.tree.set_leaf(left);
+        }
         let cwd = header.map(|header| header.cwd.clone());
         Arc::new(Self {
             id: SessionId::new(id),
@@ -107,6 +114,7 @@ impl Session {
             path,
             nonce: time::random().as_fields().0,
             core: Arc::new(tokio::sync::Mutex::new(SessionState {
+                left_at,
                 upstream,
                 ..SessionState::of(opened, read_only || is_newer)
             })),
@@ -213,6 +221,7 @@ impl SessionState {
         let OpenedLog { log, tree, .. } = opened;
         Self {
             below: Below::from_now_on(&tree),
+            left_at: None,
             log,
             tree,
             read_only,

@@ -46,6 +46,8 @@ pub struct SessionState {
     pub tree: Tree,
     /// The steps that others have appended below the step of the leaf since the leaf moved there.
     pub(super) below: Below,
+    /// The entry at which the session was opened, since this machine had left it there and others have gone on elsewhere.
+    pub(super) left_at: Option<String>,
     /// Whether the session is open for reading only in this daemon. If so, the leaf follows the leaf of
     /// the file.
     pub(super) read_only: bool,

@@ -15,6 +15,7 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
+use treelined_core::tree::Node;
 
 /// The number of times that a commit is planned again because others have appended to the stream.
 pub(super) const ROUNDS: usize = 16;
@@ -81,6 +82,13 @@ impl SessionState {
         self.upstream
             .as_ref()
             .is_some_and(|upstream| upstream.has_lost())
+    }
+
+    /// The leaf, if the session was opened there since others have gone on elsewhere in the team's stream.
+    pub fn left_leaf(&self) -> Option<Node> {
+        let leaf = self.tree.leaf()?;
+        let is_left = self.left_at.as_deref() == Some(self.tree.id(leaf));
+        is_left.then_some(leaf)
     }
 
     /// Whether [`Self::settle`] needs no answer of a server. Requires the lock.

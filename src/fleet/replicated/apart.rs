@@ -212,7 +212,7 @@ impl ReplicatedFile {
             identity,
         } = *compared;
         self.published.fetch_add(1, Ordering::Relaxed);
-        let PublishedOwn { end, seen, .. } = self.publish_own(log, agreed, Tail::Ignored)?;
+        let PublishedOwn { before, end, seen } = self.publish_own(log, agreed, Tail::Ignored)?;
         let old = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let failed = |error: io::Error| self.failed("stat", &error);
         let identities = [&old, file].map(file::status_of);
@@ -248,6 +248,9 @@ impl ReplicatedFile {
         let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
         let size = file::status_of(&new).map_err(failed)?.size;
         let is_equal = size == reached.offset;
+        if before < end {
+            reached.note_own();
+        }
         self.begin(&new, reached.record(identity))?;
         drop(held);
         Ok(is_equal)

@@ -1,6 +1,8 @@
 //! How far a file and its log are known to be equal.
 
-use super::super::replica::ReplicaRecord;
+use super::super::backend::{LogIdentity, Position};
+use super::super::replica::{self, ReplicaRecord};
+use super::SAVED_EVERY;
 use std::fs::File;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
@@ -47,8 +49,41 @@ impl Equality {
     }
 
     pub(super) fn advance(&mut self, record: ReplicaRecord) {
-        self.record = Some(record);
-        self.unsaved += 1;
+        let before = self.record.replace(record);
+        let now = self.record.as_ref().is_some_and(ReplicaRecord::is_own);
+        // If the turn has passed to another machine, or back, the next opening depends on the record.
+        let is_turn = before.is_some_and(|before| before.own.is_some() && before.is_own() != now);
+        self.unsaved += if is_turn { SAVED_EVERY } else { 1 };
+    }
+
+    /// The record of a file that has got a part of the log.
+    pub(super) fn record_behind(
+        &self,
+        identity: &LogIdentity,
+        lines: &[u8],
+        end: Position,
+    ) -> ReplicaRecord {
+        let before = self.record.as_ref();
+        if let Some(before) = before.filter(|_| lines.is_empty()) {
+            return ReplicaRecord {
+                sequence: end.0,
+                ..before.clone()
+            };
+        }
+        let length = lines.len() as u64;
+        ReplicaRecord {
+            stream: identity.stream.clone(),
+            stream_created: identity.created.clone(),
+            subject: identity.subject.clone(),
+            sequence: end.0,
+            offset: before.map_or(0, |before| before.offset) + length,
+            hash: replica::hash(lines),
+            previous: before.map_or(0, |before| before.sequence),
+            length,
+            own: before.and_then(|before| before.own),
+            is_closed: identity.is_closed_by(lines),
+            lost: 0,
+        }
     }
 
     /// Begins again with a file that was compared.

@@ -24,7 +24,7 @@ use super::closing::{deleted, is_closed};
 use super::comparison::{self, Agreement, Comparison, Relation, Tail};
 use super::files;
 use super::patience;
-use super::replica::{self, ReplicaRecord};
+use super::replica::ReplicaRecord;
 use super::transfer::{self, WRITE, part_after};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -206,7 +206,7 @@ impl ReplicatedFile {
                 let log = self.source.log()?;
                 self.append(&locked, &part.lines)?;
                 let identity = log.identity(&self.session)?;
-                let record = self.record_behind(&identity, &state, &part.lines, part.end);
+                let record = state.record_behind(&identity, &part.lines, part.end);
                 state.advance(record);
                 drop(state);
                 self.save_sometimes()?;
@@ -338,7 +338,8 @@ impl ReplicatedFile {
                     transfer::append_rest(&*log, &self.session, place, &mut agreed)?;
                 }
                 Relation::LogAhead { partial: 0 } if !is_torn => {
-                    self.append_parts(file, &*log, &agreed)?;
+                    self.append_parts(file, &*log, &mut agreed)?;
+                    self.begin(file, agreed.record(&identity))?;
                 }
                 // These are two different sessions with the same id.
                 Relation::Diverged { partial } if is_first => {
@@ -356,10 +357,17 @@ impl ReplicatedFile {
     }
 
     /// Appends the lines that the log has after `agreed`.
-    fn append_parts(&self, file: &File, log: &dyn LogBackend, agreed: &Agreement) -> Result<()> {
+    fn append_parts(
+        &self,
+        file: &File,
+        log: &dyn LogBackend,
+        agreed: &mut Agreement,
+    ) -> Result<()> {
         let mut pending = Vec::new();
         for part in log.read(&self.session, agreed.position)? {
-            pending.extend_from_slice(&part?.lines);
+            let part = part?;
+            pending.extend_from_slice(&part.lines);
+            agreed.advance(part.end, &part.lines);
             if pending.len() >= WRITE {
                 self.append(file, &pending)?;
                 pending.clear();
@@ -397,6 +405,9 @@ impl ReplicatedFile {
             "the file has the order of the team's stream again"
         );
         let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
+        if before < end {
+            reached.note_own();
+        }
         self.begin(&new, reached.record(identity))?;
         Ok(before)
     }
@@ -521,36 +532,6 @@ impl ReplicatedFile {
         let mut byte = [0];
         read.read_exact_at(&mut byte, last).map_err(failed)?;
         Ok(byte != *b"\n")
-    }
-
-    /// The record of a file that has got a part after the record of `state`.
-    fn record_behind(
-        &self,
-        identity: &LogIdentity,
-        state: &Equality,
-        lines: &[u8],
-        end: Position,
-    ) -> ReplicaRecord {
-        let before = state.record.as_ref();
-        if let Some(before) = before.filter(|_| lines.is_empty()) {
-            return ReplicaRecord {
-                sequence: end.0,
-                ..before.clone()
-            };
-        }
-        let length = lines.len() as u64;
-        ReplicaRecord {
-            stream: identity.stream.clone(),
-            stream_created: identity.created.clone(),
-            subject: identity.subject.clone(),
-            sequence: end.0,
-            offset: before.map_or(0, |before| before.offset) + length,
-            hash: replica::hash(lines),
-            previous: before.map_or(0, |before| before.sequence),
-            length,
-            is_closed: identity.is_closed_by(lines),
-            lost: 0,
-        }
     }
 
     fn failed(&self, action: &str, error: &io::Error) -> Error {

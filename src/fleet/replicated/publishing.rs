@@ -3,6 +3,7 @@
 use super::{ReplicatedFile, TornLine};
 use crate::backend::{AppendOutcome, LogBackend, Position};
 use crate::patience;
+use crate::replica::ReplicaRecord;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,6 +89,16 @@ impl Upstream for ReplicatedFile {
         }
     }
 
+    fn own_end(&self) -> Option<u64> {
+        let known = lock(&self.state).record.clone();
+        let record = known.or_else(|| ReplicaRecord::load(&self.at).ok().flatten())?;
+        // Lines that wait in the file are of this machine.
+        let size = self.at.status().ok()?.size;
+        record
+            .own
+            .filter(|_| !record.is_own() && size == record.offset)
+    }
+
     fn queues(&self) -> bool {
         self.queues
     }
@@ -151,7 +162,11 @@ impl ReplicatedFile {
         match appended {
             Ok(AppendOutcome::Appended(end)) => {
                 let identity = log.identity(&self.session)?;
-                state.published = Some(self.record_behind(&identity, &state, lines, end));
+                let record = state.record_behind(&identity, lines, end);
+                state.published = Some(ReplicaRecord {
+                    own: Some(record.offset),
+                    ..record
+                });
                 Ok(PublishOutcome::Published)
             }
             Ok(AppendOutcome::Conflict) => {

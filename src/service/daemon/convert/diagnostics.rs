@@ -54,9 +54,12 @@ pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagn
         .chain(rewound)
 }
 
-/// The diagnostic of a file whose leaf at the opening is not its newest step (session-file.md §4.2).
+/// The diagnostic of a session whose leaf at the opening is not its newest step (session-file.md §4.2).
 fn leaf_beside_newest(state: &SessionState) -> Option<wire::Diagnostic> {
-    let beside = state.tree.beside_newest()?;
+    let beside = match state.left_leaf() {
+        Some(leaf) => state.tree.newest_beside(leaf),
+        None => state.tree.beside_newest(),
+    }?;
     let at = state.tree.timestamp(beside.opens_at);
     let entry = match state.tree.kind(beside.opens_at) {
         EntryKind::Custom | EntryKind::Note => state.entry(beside.opens_at).ok(),
