@@ -122,28 +122,13 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     method_errors(page, method);
 }
 
-/// The errors of a method. Their causes and remedies are folded away.
+/// The kinds of errors of a method. They are explained once, at the end of the page.
 fn method_errors(page: &mut String, method: &Method) {
-    let kinds: Vec<String> = method
-        .errors
-        .iter()
-        .map(|kind| format!("`{}`", kind.name()))
+    let kinds = method.errors.iter().map(|kind| kind.name());
+    let links: Vec<String> = kinds
+        .map(|kind| format!("[`{kind}`](#error-{})", kind.to_lowercase()))
         .collect();
-    let _ = write!(
-        page,
-        "<details><summary>Errors: {}</summary>\n\n",
-        html(&kinds.join(", "))
-    );
-    let rows = method.errors.iter().map(|kind| {
-        let advice = kind.advice();
-        [
-            format!("`{}`", kind.name()),
-            advice.happened.to_owned(),
-            advice.remedy.to_owned(),
-        ]
-    });
-    table(page, ["kind", "when", "remedy"], rows);
-    page.push_str("</details>\n\n");
+    let _ = write!(page, "Errors: {}.\n\n", links.join(", "));
 }
 
 fn result(page: &mut String, definition: &Value, name: &str) {
@@ -248,13 +233,18 @@ fn types(page: &mut String, protocol: &Protocol) {
 }
 
 fn errors(page: &mut String) {
-    page.push_str("## Errors\n\n`error.data.kind` is the contract (protocol.md §8). Kinds marked with * are those of any request.\n\n");
+    page.push_str("## Errors\n\n`error.data.kind` is the contract (protocol.md §8). Each method names its kinds; those marked with * are of any \
+         request.\n\n");
     let rows = Kind::ALL.iter().map(|kind| {
         let advice = kind.advice();
         let mark = if ANY.contains(kind) { " *" } else { "" };
         let retryable = if kind.retryable() { "yes" } else { "no" };
         [
-            format!("`{}`{mark}", kind.name()),
+            format!(
+                "`{}`{mark}<a id=\"error-{}\"></a>",
+                kind.name(),
+                kind.name().to_lowercase()
+            ),
             kind.code().to_string(),
             retryable.to_owned(),
             advice.happened.to_owned(),
@@ -441,20 +431,6 @@ fn table<const N: usize>(
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
     page.push('\n');
-}
-
-/// Code of Markdown as an HTML element, whose content is not read as Markdown.
-fn html(text: &str) -> String {
-    let mut out = String::new();
-    for (index, part) in text.split('`').enumerate() {
-        match index {
-            0 => {}
-            odd if odd % 2 == 1 => out.push_str("<code>"),
-            _ => out.push_str("</code>"),
-        }
-        out.push_str(part);
-    }
-    out
 }
 
 /// The anchor of a heading.
