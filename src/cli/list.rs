@@ -36,6 +36,12 @@ const MOST_SOURCE: usize = 11;
 const MOST_REFUSED: usize = 3;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;
+/// The fewest columns of a longer directory.
+const FEWEST_DIRECTORY: usize = 12;
+/// The width of a column of numbers: "messages" and "branches" have eight letters.
+const NUMBER: usize = 8;
+/// The width between columns.
+const GAP: usize = 2;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -329,12 +335,14 @@ impl ListArgs {
     }
 }
 
-/// The widths of the columns of the table.
+/// The widths of the columns of the table. 0 leaves a column out.
 struct Table {
     id: usize,
     name: usize,
+    messages: usize,
+    branches: usize,
     directory: usize,
-    /// The width of the tool; 0 if no session was imported.
+    /// 0 if no session was imported.
     source: usize,
     home: Option<String>,
 }
@@ -345,6 +353,8 @@ impl Table {
         let mut table = Self {
             id,
             name: 0,
+            messages: NUMBER,
+            branches: NUMBER,
             directory: 0,
             source: 0,
             home,
@@ -358,11 +368,44 @@ impl Table {
             .iter()
             .map(|row| terminal::width(&table.directory(row)));
         table.directory = widest.max().unwrap_or_default().clamp(9, MOST_DIRECTORY);
-        // Two spaces are between columns. The headings "messages" and "branches" have eight letters.
-        let source = table.source + if table.source > 0 { 2 } else { 0 };
-        let others = WHEN + id + source + 8 + 8 + table.directory + 5 * 2;
-        table.name = columns.saturating_sub(others).max(FEWEST_NAME);
-        table
+        table.fitted(columns)
+    }
+
+    /// Shortens the directory, then leaves columns out, until the name has room on the screen.
+    fn fitted(mut self, columns: usize) -> Self {
+        let directory = self.directory;
+        self.directory = directory.min(FEWEST_DIRECTORY);
+        let leave_out: [fn(&mut Self) -> &mut usize; 4] = [
+            |table| &mut table.messages,
+            |table| &mut table.branches,
+            |table| &mut table.directory,
+            |table| &mut table.source,
+        ];
+        for column in leave_out {
+            if self.name_columns(columns) < FEWEST_NAME {
+                *column(&mut self) = 0;
+            }
+        }
+        if self.directory > 0 {
+            let spare = self.name_columns(columns).saturating_sub(FEWEST_NAME);
+            self.directory = directory.min(self.directory + spare);
+        }
+        self.name = self.name_columns(columns).max(FEWEST_NAME / 2);
+        self
+    }
+
+    /// The columns that the others leave to the name.
+    fn name_columns(&self, columns: usize) -> usize {
+        let others = [
+            WHEN,
+            self.id,
+            self.source,
+            self.messages,
+            self.branches,
+            self.directory,
+        ];
+        let others = others.iter().filter(|width| **width > 0);
+        columns.saturating_sub(others.map(|width| width + GAP).sum())
     }
 
     /// The directory of a session, with `~` in place of the home directory.
@@ -376,13 +419,25 @@ impl Table {
     }
 
     fn head(&self, screen: &mut Screen) -> io::Result<()> {
-        let Self { id, name, .. } = self;
-        let source = self.source_cell("from");
-        let line = format!(
-            "{:<WHEN$}  {:<id$}  {source}{:<name$}  {:>8}  {:>8}  directory",
-            "when", "id", "session", "messages", "branches"
-        );
-        writeln!(screen, "{}", screen.style(Style::Dim, &line))
+        let directory = if self.directory > 0 { "directory" } else { "" };
+        let line = [
+            padded("when", WHEN),
+            padded("id", self.id),
+            self.source_cell("from") + &padded("session", self.name),
+            self.numbers("messages", "branches"),
+            directory.to_owned(),
+        ];
+        writeln!(screen, "{}", screen.style(Style::Dim, &joined(&line)))
+    }
+
+    /// The cells of numbers that the table has.
+    fn numbers(&self, messages: &str, branches: &str) -> String {
+        let cells = [(self.messages, messages), (self.branches, branches)];
+        let cells = cells.iter().filter(|(width, _)| *width > 0);
+        let cells: Vec<String> = cells
+            .map(|(width, cell)| format!("{cell:>width$}"))
+            .collect();
+        joined(&cells)
     }
 
     /// The cell of the tool, with the gap after it; empty if the table has no such column.
@@ -414,8 +469,10 @@ impl Table {
             Some(_) => screen.style(Style::Bold, &name),
             None => name,
         };
-        let directory = self.directory(row);
-        let mut directory = end_of(&directory, self.directory);
+        let mut directory = match self.directory {
+            0 => String::new(),
+            columns => end_of(&self.directory(row), columns),
+        };
         if let Some(log) = &row.log {
             directory += &list_team::open_on(&log.open_on);
         }
@@ -428,12 +485,18 @@ impl Table {
                 Style::Dim,
                 &self.source_cell(row.source.as_deref().unwrap_or_default()),
             ) + &name,
-            format!("{:>8}", row.message_count),
-            format!("{branches:>8}"),
-            screen.style(Style::Dim, &directory),
+            self.numbers(&row.message_count.to_string(), &branches),
+            screen.style(Style::Dim, directory.trim_start()),
         ];
-        writeln!(screen, "{}", line.join("  ").trim_end())
+        writeln!(screen, "{}", joined(&line))
     }
+}
+
+/// The cells of a line that are not empty, with gaps between them.
+fn joined(cells: &[String]) -> String {
+    let cells = cells.iter().filter(|cell| !cell.is_empty());
+    let cells: Vec<&str> = cells.map(String::as_str).collect();
+    cells.join("  ").trim_end().to_owned()
 }
 
 /// The tags and marks of a session, with a gap before them; empty if the session has none.

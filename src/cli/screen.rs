@@ -90,6 +90,16 @@ impl Screen {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
+    /// Writes a dim note. A note that is wider than the screen is broken after commas and semicolons, so that an option
+    /// and its explanation stay on one line.
+    pub(super) fn note(&mut self, note: &str) -> io::Result<()> {
+        for line in lines_of(note, self.columns) {
+            let line = self.style(Style::Dim, line);
+            writeln!(self, "{line}")?;
+        }
+        Ok(())
+    }
+
     /// Shows everything that was written, and waits until the user leaves the pager.
     pub(super) fn finish(self) -> io::Result<()> {
         match (self.out, pager()) {
@@ -162,6 +172,31 @@ impl Write for Screen {
     }
 }
 
+/// The lines of a note. Only a part without a comma or semicolon is wider than `columns`.
+fn lines_of(note: &str, columns: usize) -> Vec<&str> {
+    let (mut lines, mut start, mut fits) = (Vec::new(), 0, 0);
+    let parts = note.split_inclusive([',', ';']);
+    let ends = parts.scan(0, |end, part| {
+        *end += part.len();
+        Some(*end)
+    });
+    // A comma within a number is not followed by a space.
+    let is_end = |end: &usize| {
+        note.get(*end..)
+            .is_some_and(|rest| !rest.starts_with(|next| next != ' '))
+    };
+    for end in ends.filter(is_end) {
+        let line = note.get(start..end).unwrap_or_default().trim_start();
+        if terminal::width(line) > columns && fits > start {
+            lines.push(note.get(start..fits).unwrap_or_default().trim());
+            start = fits;
+        }
+        fits = end;
+    }
+    lines.push(note.get(start..).unwrap_or_default().trim());
+    lines
+}
+
 fn columns(is_terminal: bool) -> usize {
     let said = std::env::var("COLUMNS").ok();
     let said = said.and_then(|columns| columns.trim().parse().ok());
@@ -191,5 +226,27 @@ fn show_in(program: &str, text: &[u8]) -> io::Result<()> {
     match pager.wait()?.code() {
         Some(code) if NO_PROGRAM.contains(&code) => io::stdout().lock().write_all(text),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_broken_after_commas_and_semicolons() {
+        let note = "3 branches folded with 6 entries; --all shows them, --expand ENTRY opens one";
+        assert_eq!(lines_of(note, 80), [note]);
+        let in_three = [
+            "3 branches folded with 6 entries;",
+            "--all shows them,",
+            "--expand ENTRY opens one",
+        ];
+        assert_eq!(lines_of(note, 40), in_three);
+        let in_two = [in_three[0], "--all shows them, --expand ENTRY opens one"];
+        assert_eq!(lines_of(note, 50), in_two);
+        assert_eq!(lines_of("a word, and", 3), ["a word,", "and"]);
+        assert_eq!(lines_of("4,213 words", 3), ["4,213 words"]);
+        assert_eq!(lines_of("", 3), [""]);
     }
 }

@@ -234,7 +234,7 @@ fn notes(screen: &mut Screen, total: &Sums) -> io::Result<()> {
         writeln!(screen)?;
     }
     for note in notes {
-        writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
+        screen.note(&note)?;
     }
     Ok(())
 }

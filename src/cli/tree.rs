@@ -212,8 +212,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
         } else {
             note
         };
-        let note = screen.style(Style::Dim, &note);
-        writeln!(screen, "{note}")?;
+        screen.note(&note)?;
     }
     screen.finish()?;
     Ok(())

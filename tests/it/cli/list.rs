@@ -61,6 +61,37 @@ fn the_list_has_the_sessions_of_the_directory_or_of_all() {
     );
 }
 
+/// Each row of a list with long directories was once longer than a line of 80 columns.
+#[test]
+fn the_list_fits_in_the_screen() {
+    let home = Home::new();
+    let cwd = "/home/ada/a/directory/whose/path/is/long/enough/to/be/cut";
+    Log::with_header(json!({"type": "session", "version": 3, "id": "kitchen-0001", "timestamp": "2025-01-01T00:00:00.000Z",
+        "cwd": cwd, "origin": {"tool": "claude-code"}}))
+        .user("u1", "", "Why are the rows of a list longer than the screen?")
+        .assistant("a1", "u1", "They are not.")
+        .store(&home, "2025-01-01_kitchen-0001.jsonl");
+    for (columns, shown) in [
+        ("40", &["Why are", "kitchen-"][..]),
+        ("80", &["Why are", "enough/to/be/cut", "  1"]),
+        ("100", &["Why are", "enough/to/be/cut", "  2         1"]),
+        (
+            "200",
+            &["than the screen?", "/path/is/long/enough/to/be/cut"],
+        ),
+    ] {
+        let env = [("COLUMNS", columns)];
+        let text = home.run(&["list", "--all"], &env, "").clean().text();
+        for line in text.lines() {
+            let wide = line.chars().count();
+            assert!(wide <= columns.parse().unwrap(), "{wide} columns: {line}");
+        }
+        for part in shown {
+            assert!(text.contains(part), "no {part:?} in {columns}: {text}");
+        }
+    }
+}
+
 #[test]
 fn an_empty_list_says_where_sessions_are() {
     let home = Home::new();

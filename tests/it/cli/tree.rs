@@ -91,7 +91,8 @@ the first question, which goes on for quite a w…
   └─ ⊞ [the left one] 1 entry · go left
 • user       go right ← active
 
-1 branch folded with 1 entry; --all shows them, --expand ENTRY opens one
+1 branch folded with 1 entry; --all shows them,
+--expand ENTRY opens one
 1 entry not shown; --filter all shows everything
 "
     );
@@ -109,8 +110,10 @@ u1 * user       the first question, which goe...
 u2   `- + [the left one] 1 entry - go left
 u3 * user       go right <- active
 
-1 branch folded with 1 entry; --all shows them, --expand ENTRY opens one
-2 entries not shown; --filter all shows everything
+1 branch folded with 1 entry; --all shows them,
+--expand ENTRY opens one
+2 entries not shown;
+--filter all shows everything
 "
     );
 }
