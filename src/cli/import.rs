@@ -74,10 +74,24 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             writeln!(io::stdout(), "{said}")?;
         }
     }
-    Ok(match imported.totals.failed {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(
+        match imported.totals.failed > 0 || is_unreadable(&imported, import) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        },
+    )
+}
+
+/// Whether nothing can be read of a file that the user has named, or of all of them. Without a name, a file that a tool has just
+/// begun is no failure.
+fn is_unreadable(imported: &Imported, import: &ImportArgs) -> bool {
+    if import.paths.is_empty() {
+        return false;
+    }
+    let is_selected = import.cwd.is_some() || import.since.is_some();
+    let has_none = imported.sessions.is_empty() && imported.totals.files > 0;
+    let mut files = imported.files.iter();
+    (has_none && !is_selected) || files.any(|file| file.entries == 0 && !file.unparsable.is_empty())
 }
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {

@@ -169,6 +169,32 @@ fn the_command_prints_the_result_and_its_exit_code_says_what_failed() {
     assert_eq!(output.code, Some(1), "{output:?}");
 }
 
+/// The exit code was once 0 for a file in which nothing can be read.
+#[test]
+fn a_file_in_which_nothing_can_be_read_is_a_failure_if_it_is_named() {
+    let home = Home::new();
+    let good = conversation("s", 2);
+    let torn = good.lines().next().unwrap().split_at(40).0;
+    let junk = home.file("junk.jsonl", torn.as_bytes());
+    let empty = home.file("empty.jsonl", b"");
+    let good = home.file("s.jsonl", good.as_bytes());
+    let import = |paths: &[&std::path::Path], options: &[&str]| {
+        let paths = paths.iter().map(|path| path.to_str().unwrap());
+        let args = ["import", "--from", "claude-code", "--final"].into_iter();
+        let args: Vec<&str> = args.chain(options.iter().copied()).chain(paths).collect();
+        home.run(&args, &[], "").code
+    };
+    for path in [&junk, &empty] {
+        assert_eq!(import(&[path], &[]), Some(1), "{}", path.display());
+        assert_eq!(import(&[path], &["--json"]), Some(1), "a second time");
+    }
+    let other = home.file("other.jsonl", torn.as_bytes());
+    assert_eq!(import(&[&good, &other], &[]), Some(1), "one of two");
+    assert_eq!(import(&[&good], &[]), Some(0), "nothing new");
+    // Of another time, no conversation is wanted.
+    assert_eq!(import(&[&good], &["--since", "2100-01-01"]), Some(0));
+}
+
 /// A line of 100 MB is read, and its entry keeps the beginning of its text.
 #[test]
 fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
