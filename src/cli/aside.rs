@@ -34,8 +34,7 @@ Examples:
   treelined keep q7                                        copies the question q7 and its answer into the conversation
 
 COMMAND gets the conversation and the question on its standard input, and prints the answer.
-The question and its answer are in a separate branch, which is archived as soon as it has the answer. The conversation
-continues without them."
+The branch is archived as soon as it has the answer."
 )]
 pub(crate) struct BtwArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]

@@ -35,10 +35,7 @@ Examples:
   treelined go \"works on Linux\"        moves it to the entry with this label
   treelined go \"A tour\" q2 --summary   also writes a summary of the branch that the session leaves
   treelined go q2 --files              also restores the files that were saved at the entry
-  treelined undo                       undoes the move
-
-If the entry is a message of the user, the session moves to the position before it, so that you can write the message
-again. Clients and hooks are asked first. Exit code 1 if one of them refuses the move."
+  treelined undo                       undoes the move"
 )]
 pub(crate) struct GoArgs {
     /// A session by its file, id, name or beginning of the id [default: the latest of this directory]
