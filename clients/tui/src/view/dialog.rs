@@ -144,7 +144,7 @@ fn choose_keys(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
         ],
         None if choose.can_summarize => [
             ("enter", "goes there"),
-            ("1 2 3", "choose"),
+            ("1 2 3", "go now"),
             ("esc", "cancels"),
         ],
         None => {

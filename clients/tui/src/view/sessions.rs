@@ -170,8 +170,12 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
     }
     let active = if open { " ← open" } else { "" };
     let active = format!("{active}{}{}", elsewhere(row), marks(row));
-    let used =
-        text::width(pointer) + text::width(&guide) + text::width(&tail) + text::width(&active);
+    let used = text::width(pointer) + text::width(&guide) + text::width(&tail);
+    // The title has at least half of the room: without it, a row says nothing.
+    let room = columns.saturating_sub(used);
+    let least = text::width(&title).min(room.div_ceil(2));
+    let active = text::cut(&active, room - least);
+    let used = used + text::width(&active);
     let title = text::cut(&title, columns.saturating_sub(used));
     let gap = " ".repeat(columns.saturating_sub(used + text::width(&title)));
     if selected {

@@ -283,19 +283,42 @@ fn text_style(row: &Row, theme: &Theme) -> Style {
     }
 }
 
-/// Cuts the spans to `room` columns, with `…` at the cut.
+/// Cuts the spans to `room` columns, with `…` at the cut. The last span that is shown gives a column to `…`, even if it
+/// fits.
 fn cut_spans(spans: &mut Vec<Span<'static>>, room: usize) {
-    let mut used = 0;
+    if spans.iter().map(Span::width).sum::<usize>() <= room {
+        return;
+    }
+    let mut left = room;
     for at in 0..spans.len() {
         let Some(span) = spans.get_mut(at) else {
             return;
         };
         let wide = span.width();
-        if used + wide > room {
-            span.content = text::cut(&span.content, room - used).into();
+        if wide >= left {
+            // The space stands for the spans after this one.
+            span.content = text::cut(&format!("{} ", span.content), left).into();
             spans.truncate(at + 1);
             return;
         }
-        used += wide;
+        left -= wide;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result was once left out without a mark if the call before it had exactly the width of the row.
+    #[test]
+    fn a_cut_has_a_mark_at_every_width() {
+        let whole = "Edit cart.py → +1 −1";
+        for room in 1..=25 {
+            let words = ["Edit", " cart.py", "", " → +1 −1"];
+            let mut spans: Vec<Span> = words.into_iter().map(Span::raw).collect();
+            cut_spans(&mut spans, room);
+            let shown: String = spans.iter().map(|span| span.content.as_ref()).collect();
+            assert_eq!(shown, text::cut(whole, room), "in {room} columns");
+        }
     }
 }

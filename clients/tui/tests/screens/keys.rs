@@ -65,7 +65,7 @@ fn the_choices_of_a_navigation_fit_with_their_keys_on_the_smallest_screen() {
         target,
         result: Ok(Some(left(3))),
     });
-    let keys = ["enter goes there", "1 2 3 choose", "esc cancels"];
+    let keys = ["enter goes there", "1 2 3 go now", "esc cancels"];
     shows(&screen, &keys);
     shows(&screen, &["1 No summary", "3 Summarize with a focus"]);
     screen
