@@ -26,7 +26,7 @@ pub(super) const MOST_VALUE: usize = 128;
 pub(super) const VALUES_LEFT_OUT: &str = ":";
 /// The bytes of a file that are read at a time for its first line alone.
 const FIRST: usize = 4 << 10;
-/// The letters of such a word.
+/// The number of letters of such a word.
 const WORD: std::ops::RangeInclusive<usize> = 4..=24;
 
 /// How often an entry has a term, and in which fields.
@@ -284,8 +284,7 @@ impl<'q> Counter<'q> {
                 if only.is_none()
                     && token.form == Form::Word
                     && *vocabulary_bytes < VOCABULARY
-                    && WORD.contains(&token.letters.len())
-                    && token.letters.bytes().all(|byte| byte.is_ascii_lowercase())
+                    && is_kept(token.letters)
                     && !counts.vocabulary.contains(token.letters)
                 {
                     *vocabulary_bytes += token.letters.len();
@@ -325,6 +324,12 @@ impl<'q> Counter<'q> {
             add(&mut counts.postings, term, number, 0, 0);
         });
     }
+}
+
+/// Whether a word is kept for `didYouMean`. Characters of scripts without case, such as Chinese, are not: each of their pairs
+/// is a word.
+fn is_kept(word: &str) -> bool {
+    WORD.contains(&word.chars().count()) && word.chars().all(char::is_lowercase)
 }
 
 /// Passes the name of each filter of entries with each value that an entry has: its source, its types, its role and its

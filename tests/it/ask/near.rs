@@ -54,6 +54,39 @@ fn a_near_word_counts_in_place_of_a_mistyped_one() {
     assert_eq!(exact["hits"], json!([]));
 }
 
+/// Words with a letter outside ASCII once were never proposed.
+#[test]
+fn near_words_are_of_every_alphabet() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("u1", "", "Die Überprüfung im Café")
+        .user("u2", "u1", "Планировщик задач и очередь")
+        .user("u3", "u2", "缓存竞争条件");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    for (word, near, taken) in [
+        ("Überprüfng", "überprüfung", Some("u1")),
+        ("uberprüfung", "überprüfung", None),
+        ("cafe", "café", None),
+        ("планировщк", "планировщик", Some("u2")),
+        // A word of few letters may have many bytes.
+        ("очередт", "очередь", Some("u2")),
+        ("задаш", "задач", Some("u2")),
+        ("зад", "задач", Some("u2")),
+    ] {
+        let result = ask(&mut d, word);
+        let found = ids(&result);
+        assert_eq!(found.first().map(String::as_str), taken, "{word}: {result}");
+        if word.chars().count() > 3 {
+            assert_eq!(result["didYouMean"][0]["near"], json!([near]), "{word}");
+        }
+    }
+    // Another word is not taken because it has letters of the same alphabet, and pairs of characters are not words.
+    for word in ["пора", "缓冲"] {
+        assert!(ask(&mut d, word).get("didYouMean").is_none(), "{word}");
+    }
+}
+
 /// `racecondition` and `raceconditon` once found nothing, although an entry had both words.
 #[test]
 fn two_words_that_were_typed_as_one_are_found() {

@@ -29,16 +29,16 @@ const TAKEN_WEIGHT: f64 = 0.7;
 const INSIDE_WEIGHT: f64 = 0.2;
 /// The largest edit distance between a mistyped word and its correction.
 const MAX_DISTANCE: usize = 2;
-/// Words with fewer bytes are not corrected, since they are similar to too many others.
-const MIN_BYTES: usize = 4;
-/// The fewest bytes of a word in which one letter, and two letters, may be others than in the word that is taken for it.
-const SURE_BYTES: usize = 5;
-const SURE_BYTES_TWO: usize = 9;
-/// The fewest bytes of a word that two words are found in, and of each of these.
-const MIN_PAIR_BYTES: usize = 8;
+/// Words with fewer letters are not corrected, since they are similar to too many others.
+const MIN_LETTERS: usize = 4;
+/// The fewest letters of a word in which one letter, and two letters, may be others than in the word that is taken for it.
+const SURE_LETTERS: usize = 5;
+const SURE_LETTERS_TWO: usize = 9;
+/// The fewest letters of a word that two words are found in, and the fewest bytes of each of these.
+const MIN_PAIR_LETTERS: usize = 8;
 const MIN_PART_BYTES: usize = 4;
-/// The fewest bytes of a word that is looked for inside of others.
-const MIN_INSIDE_BYTES: usize = 3;
+/// The fewest letters of a word that is looked for inside of others.
+const MIN_INSIDE_LETTERS: usize = 3;
 
 /// A question: its words in order, and the terms to search for.
 #[derive(Debug, Clone)]
@@ -232,6 +232,8 @@ fn terms_of(words: &str) -> Vec<Term> {
 #[derive(Debug, Clone, Copy)]
 pub struct MistypedWord<'w> {
     word: &'w str,
+    /// The number of its letters, and their set.
+    len: usize,
     letters: u32,
     /// The largest distance of a near word.
     most: usize,
@@ -239,9 +241,11 @@ pub struct MistypedWord<'w> {
 
 impl<'w> MistypedWord<'w> {
     pub fn new(word: &'w str) -> Self {
-        let is_short = word.len() < MIN_BYTES * 2 - 1;
+        let len = word.chars().count();
+        let is_short = len < MIN_LETTERS * 2 - 1;
         Self {
             word,
+            len,
             letters: letters(word),
             most: if is_short { 1 } else { MAX_DISTANCE },
         }
@@ -249,9 +253,11 @@ impl<'w> MistypedWord<'w> {
 
     /// Whether a known word may be near, by its length in bytes and the set of its letters ([`letter`]).
     pub fn may_be_near(&self, len: usize, letters: u32) -> bool {
-        // An edit changes the set by at most two letters. That excludes most words without comparing them.
-        self.word.len() >= MIN_BYTES
-            && self.word.len().abs_diff(len) <= self.most
+        // An edit changes the set by at most two letters. That excludes most words without comparing them. Nearly all
+        // letters with two cases have one or two bytes.
+        let bytes = self.most << ((self.letters | letters) & OTHER);
+        self.len >= MIN_LETTERS
+            && self.word.len().abs_diff(len) <= bytes
             && (self.letters ^ letters).count_ones() as usize <= self.most * 2
     }
 
@@ -263,14 +269,14 @@ impl<'w> MistypedWord<'w> {
     /// Whether a known word with this length in bytes and this set of letters ([`letter`]) may be a part of this word.
     /// Perhaps a blank between two words is missing.
     pub fn may_have_part(&self, len: usize, letters: u32) -> bool {
-        self.word.len() >= MIN_PAIR_BYTES
+        self.len >= MIN_PAIR_LETTERS
             && (MIN_PART_BYTES..=self.word.len() - MIN_PART_BYTES).contains(&len)
             && letters & !self.letters == 0
     }
 
     /// Whether a known word may have this one as a part, by its length in bytes and the set of its letters ([`letter`]).
     pub fn may_be_inside(&self, len: usize, letters: u32) -> bool {
-        self.word.len() >= MIN_INSIDE_BYTES && len > self.word.len() && self.letters & !letters == 0
+        self.len >= MIN_INSIDE_LETTERS && len > self.word.len() && self.letters & !letters == 0
     }
 
     /// Whether a known word begins with the same letter. Few people mistype the first letter of a word.
@@ -281,19 +287,20 @@ impl<'w> MistypedWord<'w> {
     /// Whether a known word at this distance is what was meant, and not another word that is near by chance: it begins with the
     /// same letter, and it has the same letters or the words are long.
     pub fn is_surely(&self, known: &str, distance: usize) -> bool {
-        let is_long = self.word.len()
+        let is_long = self.len
             >= if distance < 2 {
-                SURE_BYTES
+                SURE_LETTERS
             } else {
-                SURE_BYTES_TWO
+                SURE_LETTERS_TWO
             };
         self.begins_as(known) && (is_long || self.has_letters_of(known))
     }
 
-    /// Whether a known word has the same letters, as far as their set ([`letter`]) shows. Most mistyped words lack or
-    /// repeat a letter that they have elsewhere too, or have two in the wrong order.
+    /// Whether a known word has the same letters. Most mistyped words lack or repeat a letter that they have elsewhere too,
+    /// or have two in the wrong order.
     pub fn has_letters_of(&self, known: &str) -> bool {
-        self.letters == letters(known)
+        let has_all = |word: &str, letters: &str| letters.chars().all(|one| word.contains(one));
+        has_all(self.word, known) && has_all(known, self.word)
     }
 
     /// Returns the edit distance to a known word: the number of letters to change, add, remove or swap. `None` if it is
@@ -312,7 +319,13 @@ fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |set, byte| set | letter(byte))
 }
 
-/// The bit of a letter in a set of letters. Several bytes share a bit.
+/// The bit of all letters outside ASCII in a set of letters. No letter of ASCII has it.
+const OTHER: u32 = 1;
+
+/// The bit of a letter in a set of letters, by a byte of the letter. Several letters share a bit.
 pub fn letter(byte: u8) -> u32 {
-    1 << (byte & 31)
+    match byte.is_ascii() {
+        true => 1 << (byte & 31),
+        false => OTHER,
+    }
 }

@@ -298,6 +298,10 @@ fn wrong_words_have_near_ones() {
     assert_eq!(near_words("cat", "car"), None);
     assert_eq!(near_words("config", "confirm"), None);
     assert_eq!(near_words("configg", "confirm"), Some(2));
+    assert_eq!(near_words("uber", "über"), Some(1));
+    assert_eq!(near_words("очередт", "очередь"), Some(1));
+    // Three letters of six bytes.
+    assert_eq!(near_words("кот", "код"), None);
 }
 
 /// Words whose letters differ too much are skipped without a comparison. None of the skipped words may be near.
@@ -314,11 +318,11 @@ fn no_near_word_is_passed_over() {
     for _ in 0..20_000 {
         let len = 4 + next(6);
         let mut word = |len: u64| -> String {
-            let letter = |_| char::from(b'a' + u8::try_from(next(4)).unwrap());
+            let letter = |_| ['a', 'b', 'é', 'ж'][usize::try_from(next(4)).unwrap()];
             (0..len).map(letter).collect()
         };
         let (one, other) = (word(len), word(len));
-        let most = if one.len() < 7 { 1 } else { 2 };
+        let most = if one.chars().count() < 7 { 1 } else { 2 };
         let distance = strsim::damerau_levenshtein(&one, &other);
         let expected = (one != other && distance <= most).then_some(distance);
         assert_eq!(near_words(&one, &other), expected, "{one} {other}");
