@@ -12,7 +12,7 @@ pub struct Branch {
     pub on_active_path: bool,
     /// The nearest ancestor on the active path; `None` for an entry on the path, or without such an ancestor.
     pub left_at: Option<String>,
-    /// Why the branch was left. Only the answer to a question has this.
+    /// Why the branch was left. Only hits for a question have this.
     pub left: Option<LeftBranch>,
 }
 

@@ -5,8 +5,8 @@
 //! the matching lines of files; `session` turns the lines of one session into hits, with the branch and the labels of
 //! each; `page` sorts hits and keeps the best; `run` does all of it for one search. The `index` of large directories
 //! excludes most lines from the scan. A session is opened only if a line of its file matches, and if one of its hits
-//! may be on the page. [`ask`] ranks entries by a question instead, and `left` says why a branch was left. This crate
-//! promises no interface to other programs.
+//! may be on the page. [`ask`] ranks entries by a question instead. `left` says why a branch was left, and `explain`
+//! adds this to hits. This crate promises no interface to other programs.
 
 #![cfg_attr(
     test,
@@ -20,6 +20,7 @@
 
 mod ask;
 mod branch;
+mod explain;
 mod file;
 mod index;
 mod labels;

@@ -53,6 +53,8 @@ pub struct SearchRequest {
     /// Only entries before this time.
     pub until: Option<Millis>,
     pub branches: BranchFilter,
+    /// Whether a hit says why its branch was left.
+    pub explains: bool,
     /// Whether archived branches are searched.
     pub archived: bool,
     /// The most hits of a page.

@@ -1,6 +1,7 @@
 //! Turns the matching lines of a file into hits of its session.
 
-use super::branch::Branches;
+use super::branch::{Branch, Branches};
+use super::explain::Explainer;
 use super::file::SearchedFile;
 use super::labels;
 use super::page::{Hit, Key};
@@ -54,6 +55,7 @@ pub(super) fn hits(
         request,
         tree: &opened.tree,
         branches: Branches::of(&opened.tree),
+        explainer: request.explains.then(|| Explainer::of(&opened.tree)),
         reader: bodies.reader(),
         test: EntryTest::new(request),
         started: labels::started(&opened),
@@ -90,7 +92,7 @@ pub(super) fn hits(
                 excerpt,
                 inside: Vec::new(),
                 score: f64::from(key.score.0),
-                branch: finder.branches.branch(node),
+                branch: finder.branch(node)?,
             }),
             None => None,
         };
@@ -112,6 +114,7 @@ struct SessionFinder<'t, 'r> {
     request: &'r SearchRequest,
     tree: &'t Tree,
     branches: Branches<'t>,
+    explainer: Option<Explainer<'t>>,
     reader: BodyReader<'t>,
     test: EntryTest<'r>,
     /// The time for entries without one.
@@ -197,6 +200,14 @@ impl SessionFinder<'_, '_> {
         let line = self.reader.stored(self.tree.place(node), usize::MAX)?;
         let best = self.test.best_field(line, kind, role, label);
         Ok(best.map(|best| (best.kind, Excerpt::of(&self.request.query, &best.text()))))
+    }
+
+    fn branch(&mut self, node: Node) -> Result<Branch> {
+        let mut branch = self.branches.branch(node);
+        if let Some(explainer) = &mut self.explainer {
+            explainer.explain(&mut branch, &mut self.reader)?;
+        }
+        Ok(branch)
     }
 
     fn time(&self, node: Node) -> Millis {

@@ -6,8 +6,8 @@ use super::filtered;
 use super::gather::Gathered;
 use super::request::AskRequest;
 use crate::branch::Branches;
+use crate::explain::Explainer;
 use crate::labels;
-use crate::left::LeftBranches;
 use crate::page::Hit;
 use crate::session::title;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use treelined_core::error::Result;
 use treelined_core::search::ask::{
     Passage, Reader, TermScorer, UnitCounts, closeness, field_weight,
 };
-use treelined_core::search::{BranchFilter, Excerpt, FieldKind, decoded, each_field_with_kind};
+use treelined_core::search::{Excerpt, FieldKind, decoded, each_field_with_kind};
 use treelined_core::tree::{Node, Tree};
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::Location;
@@ -50,7 +50,7 @@ pub(super) fn hits(
     let session_id = opened.log.header().map(|header| header.id.clone());
     let bodies = opened.log.bodies();
     let (mut reader, mut branches) = (bodies.reader(), Branches::of(tree));
-    let mut left: Option<LeftBranches<'_>> = None;
+    let mut explainer = Explainer::of(tree);
     let mut texts = TextReader::new(request, gathered);
     let mut hits = Vec::new();
     for (node, (own, together)) in scores {
@@ -62,16 +62,7 @@ pub(super) fn hits(
             continue;
         };
         let mut branch = branches.branch(node);
-        if !branch.on_active_path && request.filters.branches != BranchFilter::Active {
-            let explained = match &mut left {
-                Some(left) => left,
-                None => left.insert(LeftBranches::of(tree, &mut reader)?),
-            };
-            let left_at = branch.left_at.as_deref().and_then(|id| tree.find(id));
-            if let Some(tip) = tree.find(&branch.tip_id) {
-                branch.left = Some(explained.branch(tip, left_at, &mut reader)?);
-            }
-        }
+        explainer.explain(&mut branch, &mut reader)?;
         let active = if branch.on_active_path { ACTIVE } else { 1.0 };
         let hit = Hit {
             session_id: session_id.clone().unwrap_or_default(),

@@ -30,6 +30,7 @@ pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
         since: None,
         until: None,
         branches: BranchFilter::All,
+        explains: false,
         archived: false,
         limit: 1000,
         after: None,

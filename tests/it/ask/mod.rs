@@ -257,6 +257,43 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
     );
     let active = json!({"query": "mutex", "mode": "ask", "branches": "active"});
     assert!(ids(&d.ok("search", active)).is_empty());
+    // `treelined ask branch:left` once listed the branches that were left, and did not say why.
+    let mut typed = |query: &str, mode: &str| {
+        let params = json!({"query": query, "mode": mode, "syntax": "filters"});
+        let result = d.ok("search", params);
+        let hits = result["hits"].as_array().unwrap().iter();
+        let branches = hits.map(|hit| hit["branch"].clone());
+        branches.collect::<Vec<_>>()
+    };
+    for query in ["branch:left", "branch:left /mutex|spin/"] {
+        let branches = typed(query, "ask");
+        let reasons = branches.iter().map(|branch| &branch["reason"]["text"]);
+        let reasons: Vec<_> = reasons.map(|reason| reason.as_str().unwrap()).collect();
+        assert!(
+            reasons.contains(&"It deadlocks.") && reasons.contains(&"Too hot."),
+            "{query}: {reasons:?}"
+        );
+        let instead = |branch: &Json| branch["instead"]["text"].is_string();
+        assert!(branches.iter().all(instead), "{query}: {branches:?}");
+    }
+    let branches = typed("branch:active", "ask");
+    assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
+    let branches = typed("branch:left", "words");
+    assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
+}
+
+/// A question for a long word, such as a key, was once refused as empty.
+#[test]
+fn a_text_without_a_word_is_refused_with_the_reason() {
+    let home = Home::new();
+    let (mut d, long) = (Daemon::quiet_in(&home), "x".repeat(65));
+    for text in ["", "???", "\u{2014}", &long] {
+        let params = json!({"query": text, "mode": "ask"});
+        let error = d.err_kind("search", params, "invalidParams");
+        let said = error.details("reason").as_str().unwrap();
+        assert!(said.contains("at most 64 bytes"), "{said}");
+    }
+    ask(&mut d, &"x".repeat(64));
 }
 
 #[test]

@@ -33,6 +33,9 @@ const MOST_HITS: u64 = 1000;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 /// A cursor that names a ranking begins with this text. The name of the ranking and the number of its next hit follow.
 const RANKED: &str = "ask:";
+/// Why a text cannot be asked.
+const NO_WORD: &str = "has no word that can be asked for: a word has letters or digits, and at most 64 bytes; \
+                       the mode `words` finds every text";
 
 pub(in crate::rpc) fn search(
     arrival: &Arrival<'_>,
@@ -187,11 +190,15 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
     };
     let is_filter_alone = said.as_ref().is_some_and(|said| said.text.is_empty());
     if !is_question || mode != Mode::Words || is_filter_alone {
-        let request = request(params, said, mode)?;
-        return Ok(Wanted::Exact(Box::new(SearchRequest { within, ..request })));
+        let request = SearchRequest {
+            within,
+            explains: is_question,
+            ..request(params, said, mode)?
+        };
+        return Ok(Wanted::Exact(Box::new(request)));
     }
     let question = Question::parse(&params.query);
-    let question = question.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
+    let question = question.ok_or_else(|| Error::invalid_params("query", NO_WORD))?;
     if params.cursor.is_some() {
         return Err(not_ranked());
     }
@@ -286,6 +293,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         since: since.max(said.since),
         until: [until, said.before].into_iter().flatten().min(),
         branches: branches(params.branches, said.branches)?,
+        explains: false,
         archived: params.archived.unwrap_or_default(),
         limit,
         after: after.transpose()?,
