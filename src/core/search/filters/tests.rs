@@ -58,15 +58,16 @@ fn what_only_looks_like_a_filter_is_a_word() {
 
 #[test]
 fn a_pattern_stands_between_slashes() {
-    let filters = parsed("role:assistant /fix(ed|es)? it\\/s/ -no");
+    let filters = parsed("role:assistant /fix(ed|es)? it\\/s/ -not");
     assert_eq!(
         (filters.text.as_str(), filters.mode()),
         ("fix(ed|es)? it\\/s", Mode::Regex)
     );
     assert_eq!(filters.without, "no");
-    // `set -u` left out each entry with the letter u.
-    let command = parsed("set -u -rf");
-    assert_eq!((&*command.text, &*command.without), ("set -u", "rf"));
+    // `set -u` left out each entry with the letter u, and `rm -rf` each one with a word such as `interface`.
+    let command = parsed("rm -u -rf -tags=x -word -\"js\" -编译");
+    assert_eq!(command.text, "rm -u -rf -tags=x");
+    assert_eq!(command.without, "word \"js\" 编译");
     assert_eq!(parsed("cwd:\"/a b/c\" x").cwd.unwrap().value, "/a b/c");
 }
 

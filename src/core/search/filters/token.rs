@@ -61,8 +61,8 @@ fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t
             return (TokenKind::ExcludedPhrase(phrase), len + 1);
         }
         let word = word(excluded);
-        // `set -u` is a command: each entry has the letter somewhere.
-        let is_option = word.len() == 1;
+        // `set -u`, `rm -rf` and `go test -tags=x` are commands. Many entries have one or two letters somewhere.
+        let is_option = word.is_ascii() && (word.len() <= 2 || word.contains('='));
         if excluded.starts_with(char::is_alphanumeric) && !is_option {
             return (TokenKind::Excluded(word), word.len() + 1);
         }
