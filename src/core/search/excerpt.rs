@@ -28,7 +28,7 @@ const MOST_RANGES: usize = 16;
 /// An excerpt of a field on one line, and the ranges of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
-    /// White space is folded to single spaces, and control characters are removed. It begins or ends with `…` where the
+    /// White space is folded to single spaces, as are controls outside ASCII; those of ASCII are removed. It begins or ends with `…` where the
     /// field has more text.
     pub text: String,
     /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
@@ -172,8 +172,10 @@ fn next_word(text: &str, at: usize) -> usize {
     space.map_or(at, |(space, _)| at + space)
 }
 
+/// Whether a character keeps words apart: white space, and controls outside ASCII, with which words can be hidden that
+/// would grow together. The controls of ASCII are in colours, which are within words.
 fn is_gap(char: char) -> bool {
-    char.is_whitespace() || char == '\u{feff}'
+    char.is_whitespace() || char == '\u{feff}' || !char.is_ascii() && is_control(char)
 }
 
 fn is_shown(char: char) -> bool {

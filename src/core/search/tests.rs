@@ -211,6 +211,13 @@ fn an_excerpt_is_one_line_around_the_first_match() {
         " one\n\ttwo\u{1b} three ",
         "[one] two [three]",
     );
+    // Words with a hidden control between them once grew together; colours are within words.
+    check_excerpt(
+        "b",
+        Mode::Words,
+        "a\u{202e}b\u{9b}c \u{1b}[31md",
+        "a [b] c [31md",
+    );
     check_excerpt("straße", Mode::Words, "é STRASSE", "é [STRASSE]");
     check_excerpt("ss", Mode::Words, "😀 ß", "😀 [ß]");
     check_excerpt("ab bc", Mode::Words, "xabcx", "x[abc]x");
