@@ -79,12 +79,13 @@ pub(crate) struct SearchArgs {
 Examples:
   treelined ask why did we drop the build cache
   treelined ask rate limit --cwd .              in the sessions of this directory
+  treelined ask 'flaky test branch:left'        on branches that were left
   treelined ask getTree --in text,summaries --since 2026-11-01
 
 Exit codes: 0 found, 1 nothing found, 2 failed.")]
 pub(crate) struct AskArgs {
-    /// The question; not every word must occur
-    #[arg(required = true)]
+    /// The question, of which not every word must occur, and filters such as role:user
+    #[arg(required = true, add = ArgValueCompleter::new(candidates::filters))]
     words: Vec<String>,
     /// The fields to search [default: all]
     #[arg(long = "in", value_name = "FIELD", value_enum, value_delimiter = ',')]

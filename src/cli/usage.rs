@@ -87,12 +87,15 @@ fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
 /// usage, and the command that shows the help.
 fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError {
     let report = report.strip_prefix("error: ").unwrap_or(report);
+    let command = Arguments::command();
+    let subcommand = words.find_map(|word| command.find_subcommand(word));
+    let is_query = subcommand.is_some_and(|found| matches!(found.get_name(), "ask" | "search"));
     let (mut message, mut notes, mut usage) = (Vec::new(), String::new(), None);
     for part in report.split("\n\n") {
         if let Some(lines) = part.strip_prefix("Usage: ") {
             usage = lines.lines().next();
         } else if part.trim_start().starts_with("tip: ") {
-            notes.extend(part.lines().filter_map(note));
+            notes.extend(part.lines().filter_map(|line| note(line, is_query)));
         } else if !part.starts_with("For more information") {
             message.extend(part.lines().map(str::to_owned));
         }
@@ -100,8 +103,6 @@ fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError 
     if let Some(first) = message.first_mut() {
         first.push_str(&notes);
     }
-    let command = Arguments::command();
-    let subcommand = words.find_map(|word| command.find_subcommand(word));
     let help = match subcommand {
         Some(found) => format!("treelined {} --help", found.get_name()),
         None => "treelined --help".to_owned(),
@@ -113,9 +114,12 @@ fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError 
     ShellError::new(USAGE, message.join("\n"), remedy)
 }
 
-/// A tip of clap in the form for the end of a message.
-fn note(line: &str) -> Option<String> {
+/// A tip of clap in the form for the end of a message. `is_query` says whether the arguments are words to search for.
+fn note(line: &str, is_query: bool) -> Option<String> {
     let tip = line.trim_start().strip_prefix("tip: ")?;
+    if is_query && tip.contains("as a value") {
+        return Some("; write -- before the words to leave one out: -- cache -redis".to_owned());
+    }
     Some(match tip.split_once("exist") {
         // clap lists the most similar name last.
         Some((_, names)) if tip.contains("similar") => {
@@ -147,6 +151,11 @@ mod tests {
                 &["list", "--jsn"][..],
                 "unexpected argument '--jsn' found; did you mean '--json'?\n  \
                  try: treelined list --json [WORDS]..., or treelined list --help",
+            ),
+            (
+                &["search", "cache", "-redis"],
+                "unexpected argument '-r' found; write -- before the words to leave one out: -- cache -redis\n  \
+                 try: treelined search [OPTIONS] <WORDS>..., or treelined search --help",
             ),
             (
                 &["export", "x"],

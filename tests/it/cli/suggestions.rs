@@ -85,6 +85,10 @@ fn a_shell_gets_the_words_that_may_follow() {
             assert_eq!(found, ["A tour"], "{shell} {typed}");
         }
     }
+    for command in ["ask", "search"] {
+        let filters = words("bash", &["treelined", command, "role:us"]);
+        assert_eq!(filters, "role:user", "{command}");
+    }
     let addresses = words("bash", &["treelined", "serve", "--listen", "uni"]);
     assert_eq!(addresses, "unix\nunix:");
     assert!(first(words("zsh", &["treelined", "do"])).contains(&"doctor".to_owned()));
