@@ -65,6 +65,7 @@ pub struct OpenSession<'a> {
     pub client: Client,
     pub id: String,
     pub name: String,
+    pub cwd: String,
     pub leaf: Option<String>,
     kept: MutexGuard<'a, Option<String>>,
 }
@@ -194,10 +195,11 @@ impl History {
             client: self.client.with_session(&session.session_id),
             id: session.session_id,
             name: session.name.unwrap_or_default(),
+            cwd: session.cwd,
             leaf: session.leaf_id,
             kept,
         };
-        if self.scope.directories().are_with(&session.cwd) {
+        if self.scope.directories().are_with(&open.cwd) {
             return Ok(open);
         }
         let message = format!(

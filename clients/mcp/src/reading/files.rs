@@ -49,13 +49,13 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
         let Ok(open) = history.open(Some(&hit.session_id)).await else {
             continue;
         };
-        let entry = open.client.get_entry(&hit.entry_id).await;
+        let (entry, cwd) = (open.client.get_entry(&hit.entry_id).await, open.cwd.clone());
         open.close().await?;
         read += 1;
         // A session that can no longer be read has no calls.
         let Ok(entry) = entry else { continue };
         let value: Value = entry.entry.json().parse().unwrap_or_default();
-        let uses = uses(&value, &file, &mut directories);
+        let uses = uses(&value, &file, Path::new(&cwd), &mut directories);
         if uses.is_empty() {
             continue;
         }
@@ -100,10 +100,11 @@ fn use_text(hit: &SearchHit, uses: &[(&str, String)], cleaner: &mut Cleaner<'_>)
     )
 }
 
-/// The accesses of a message to a file, each with its tool.
+/// The accesses of a message to a file, each with its tool. `cwd` is the directory of the session.
 fn uses(
     entry: &Value,
     file: &str,
+    cwd: &Path,
     directories: &mut Directories<'_>,
 ) -> Vec<(&'static str, String)> {
     let content = entry.pointer("/message/content").and_then(Value::as_array);
@@ -114,7 +115,7 @@ fn uses(
         let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
         if call
             .get("arguments")
-            .is_some_and(|value| names(value, file, directories))
+            .is_some_and(|value| names(value, file, cwd, directories))
         {
             uses.push((access(name), name.to_owned()));
         }
@@ -132,12 +133,12 @@ fn access(tool: &str) -> &'static str {
     }
 }
 
-/// Whether a text in this value names the file, by its relative path or by its path in a directory in scope.
-fn names(value: &Value, file: &str, directories: &mut Directories<'_>) -> bool {
+/// Whether a text in this value names the file, by its absolute path or by its path from `cwd`.
+fn names(value: &Value, file: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
         match value {
-            Value::String(text) if text_names(text, file, directories) => return true,
+            Value::String(text) if text_names(text, file, cwd, directories) => return true,
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
             _ => {}
@@ -146,7 +147,7 @@ fn names(value: &Value, file: &str, directories: &mut Directories<'_>) -> bool {
     false
 }
 
-fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool {
+fn text_names(text: &str, file: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
     text.match_indices(file).any(|(at, _)| {
         let (before, rest) = text.split_at(at);
@@ -166,10 +167,9 @@ fn text_names(text: &str, file: &str, directories: &mut Directories<'_>) -> bool
             (None, _) => true,
         };
         ends && match folder {
-            "" | "./" => true,
+            "" | "./" => directories.have(&cwd.join(file), file),
             folder if folder.starts_with('/') && folder.ends_with('/') => {
-                let path = Path::new(folder).join(file);
-                directories.have(&path, file)
+                directories.have(&Path::new(folder).join(file), file)
             }
             _ => false,
         }

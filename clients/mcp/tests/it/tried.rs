@@ -184,6 +184,8 @@ fn a_files_history_names_the_calls_that_read_or_changed_it() {
     folders.conversation("s1", &folders.path("work"));
     folders.conversation("away", &folders.path("elsewhere"));
     std::fs::create_dir_all(folders.path("work/src")).unwrap();
+    std::fs::create_dir_all(folders.path("work/below")).unwrap();
+    folders.conversation("below", &folders.path("work/below"));
     let absolute = |name: &str| folders.path(name).display().to_string();
     let mut requests = vec![open("s1")];
     for (id, tool, arguments) in [
@@ -212,6 +214,9 @@ fn a_files_history_names_the_calls_that_read_or_changed_it() {
     }
     requests.extend([("close_session", json!({})), open("away")]);
     requests.extend(call("c5", "read", &json!({"path": "src/a.rs"})));
+    // The same relative path once was the same file, whatever the directory of the session was.
+    requests.extend([("close_session", json!({})), open("below")]);
+    requests.extend(call("c6", "read", &json!({"path": "src/a.rs"})));
     folders.daemon(&requests);
     let mut server = folders.server(&[]);
     for path in ["src/a.rs", "./src/../src/a.rs", &absolute("work/src/a.rs")] {
