@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::team::TeamSession;
+use treelined_core::team::{TeamQuery, TeamSession};
 use treelined_core::terminal;
 use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::os::file::Location;
@@ -207,28 +207,35 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
         args.json,
     )
     .skipping_deleted(args.all);
-    let sessions = match args.all {
-        true => log.list()?,
+    let mut sessions = match args.all {
+        true => log.list_after("")?,
         false => ids_of(log, &args.sessions)?,
     };
     if args.follow {
         return follow(&files, log, &sessions, report);
     }
-    for (tried, session) in sessions.iter().enumerate() {
-        if report.has_lost_servers {
-            report.leave_out(sessions.len() - tried)?;
-            break;
+    loop {
+        for (tried, session) in sessions.iter().enumerate() {
+            if report.has_lost_servers {
+                report.leave_out(sessions.len() - tried)?;
+                return report.end();
+            }
+            let done = transfer::pull(&files, log, session);
+            report.add(session, done)?;
         }
-        let done = transfer::pull(&files, log, session);
-        report.add(session, done)?;
+        sessions = match sessions.last().filter(|_| args.all) {
+            Some(last) => log.list_after(last)?,
+            None => return report.end(),
+        };
     }
-    report.end()
 }
+
+/// The most sessions in which a name is looked for.
+const MOST_NAMED: usize = 1000;
 
 /// The ids of the sessions that a person names. A text that names no session is kept, and the pull reports that it
 /// was not found.
 fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut listed = None;
     let mut ids = Vec::new();
     for text in named {
         // If this request fails, the pull fails for the same cause and reports it.
@@ -236,17 +243,12 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
             ids.push(text.clone());
             continue;
         }
-        let rows = match &listed {
-            Some(rows) => rows,
-            None => &*listed.insert(rows_of_team(log)?),
-        };
-        let [there, deleted] = rows;
-        let chosen = match choose(text, there) {
+        let mut rows = rows_of_team(log, text, false)?;
+        if matches!(choose(text, &rows), Err(ChoiceProblem::None)) {
             // If a deleted session is chosen, the pull reports that it is deleted, and how to restore it.
-            Err(ChoiceProblem::None) => choose(text, deleted),
-            chosen => chosen,
-        };
-        ids.push(match chosen {
+            rows = rows_of_team(log, text, true)?;
+        }
+        ids.push(match choose(text, &rows) {
             Ok(row) => row.session_id.clone(),
             Err(ChoiceProblem::Several(error)) => return Err(error.into()),
             Err(ChoiceProblem::None) => text.clone(),
@@ -255,14 +257,20 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The sessions of the stream, by the list of the team, and the deleted sessions. If the list cannot be read, a note
-/// says why, and both are empty.
-fn rows_of_team(log: &dyn Engine) -> io::Result<[Vec<ListedRow>; 2]> {
-    let list = match TeamRows::of(log).list() {
+/// The sessions of the stream that a text can name, by the list of the team: the deleted ones, or the others. If the
+/// list cannot be read, a note says why, and there are none.
+fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result<Vec<ListedRow>> {
+    let query = TeamQuery {
+        words: text.split_whitespace().map(str::to_lowercase).collect(),
+        limit: MOST_NAMED,
+        is_of_deleted,
+        ..TeamQuery::default()
+    };
+    let list = match TeamRows::of(log).list(&query) {
         Ok(list) => list,
         Err(error) => {
             team::note(&error)?;
-            return Ok(Default::default());
+            return Ok(Vec::new());
         }
     };
     let row = |session: TeamSession| {
@@ -279,8 +287,9 @@ fn rows_of_team(log: &dyn Engine) -> io::Result<[Vec<ListedRow>; 2]> {
         }
     };
     let is_deleted = |session: &TeamSession| session.row.as_ref().is_some_and(|row| row.is_trashed);
-    let (deleted, there): (Vec<_>, Vec<_>) = list.sessions.into_iter().partition(is_deleted);
-    Ok([there, deleted].map(|rows| rows.into_iter().map(row).collect()))
+    let sessions = list.sessions.into_iter();
+    let sessions = sessions.filter(|session| is_deleted(session) == is_of_deleted);
+    Ok(sessions.map(row).collect())
 }
 
 /// Follows one session until an interrupt.

@@ -17,6 +17,8 @@ use treelined_core::timestamp::Millis;
 pub(super) struct TeamAnswer {
     team: Option<Vec<RawJson>>,
     team_count: Option<u64>,
+    #[serde(default)]
+    team_at_least: bool,
     team_diagnostic: Option<TeamDiagnostic>,
 }
 
@@ -77,6 +79,9 @@ impl TeamAnswer {
         if let Some(count) = self.team_count {
             members.insert("teamCount".to_owned(), json!(count));
         }
+        if self.team_at_least {
+            members.insert("teamAtLeast".to_owned(), json!(true));
+        }
         if let Some(TeamDiagnostic { kind, message }) = &self.team_diagnostic {
             let why = json!({ "kind": kind, "message": message });
             members.insert("teamDiagnostic".to_owned(), why);
@@ -90,9 +95,10 @@ impl TeamAnswer {
         }
         let rows = self.team.as_deref().unwrap_or_default();
         let total = self.team_count.unwrap_or_default();
+        let least = if self.team_at_least { "more than " } else { "" };
         let head = match total > rows.len() as u64 {
             true => format!(
-                "on other machines: {}; {} shown",
+                "on other machines: {least}{}; {} shown",
                 count(total, "session", "sessions"),
                 rows.len()
             ),

@@ -72,6 +72,9 @@ pub(crate) struct SearchArgs {
     /// Whether the words are a question.
     #[arg(skip)]
     is_question: bool,
+    /// Whether the sessions of the team are searched.
+    #[arg(skip)]
+    is_of_team: bool,
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +84,7 @@ Examples:
   treelined ask rate limit --cwd .              in the sessions of this directory
   treelined ask 'flaky test branch:left'        on branches that were left
   treelined ask getTree --in text,summaries --since 2026-11-01
+  treelined ask --team rate limit               in the sessions of all machines
 
 Exit codes: 0 found, 1 nothing found, 2 failed.")]
 pub(crate) struct AskArgs {
@@ -96,6 +100,9 @@ pub(crate) struct AskArgs {
     /// Ask the sessions of all directories (the default)
     #[arg(long, conflicts_with = "cwd")]
     all: bool,
+    /// Ask the sessions of all machines of the team
+    #[arg(long)]
+    team: bool,
     /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
@@ -183,6 +190,9 @@ struct Totals {
     at_least: bool,
     #[serde(default)]
     shed_sessions: u64,
+    /// The sessions that were not searched completely.
+    #[serde(default)]
+    unread: u64,
 }
 
 /// A hit, with the members that are shown.
@@ -200,6 +210,8 @@ struct Hit {
     #[serde(default)]
     inside: Vec<String>,
     branch: Branch,
+    /// The user of the team's database who wrote the entry.
+    author: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -230,6 +242,7 @@ pub(super) fn run_ask(options: &Options, ask: &AskArgs) -> anyhow::Result<ExitCo
         limit: ask.limit,
         json: ask.json,
         is_question: true,
+        is_of_team: ask.team,
     };
     run(options, &search)
 }
@@ -351,6 +364,7 @@ fn page(
         "since": search.since,
         "limit": limit,
         "cursor": cursor,
+        "team": search.is_of_team,
     });
     let answered =
         call_with_progress(daemon, "search", &params.to_string(), progress::is_wanted())?;
@@ -484,12 +498,15 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
             terminal::line(&hit.inside.join(", "))
         ),
     };
+    let author = hit.author.as_deref().map(terminal::line);
+    let author = author.map_or(String::new(), |author| format!(" by {author}"));
     let line = [
         screen.style(Style::Green, on_path),
         screen.style(Style::Dim, &format!("{at}  {field}  {entry}  ")),
         snippet.draw(screen, usize::MAX, "", str::to_owned),
         screen.style(Style::Dim, &inside),
         screen.style(Style::Dim, &branch),
+        screen.style(Style::Dim, &author),
     ];
     out.push_str(line.concat().trim_end());
     out.push('\n');
@@ -509,17 +526,26 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
 
 fn footer(page: &Page) -> anyhow::Result<String> {
     let totals: Totals = serde_json::from_str(page.totals.get()).context("read the totals")?;
-    let shed = shed(totals.shed_sessions);
+    let unread = match totals.unread {
+        0 => String::new(),
+        unread => format!(
+            "; {} not searched yet",
+            count(unread, "session", "sessions")
+        ),
+    };
+    let left_out = format!("{unread}{}", shed(totals.shed_sessions));
     if totals.entries == 0 {
-        return Ok(format!("nothing found{shed}"));
+        return Ok(format!("nothing found{left_out}"));
     }
     let hits = count(totals.entries, "hit", "hits");
     let sessions = count(totals.sessions, "session", "sessions");
     let least = if totals.at_least { "at least " } else { "" };
     let shown = page.hits.len() as u64;
     Ok(match shown < totals.entries {
-        true => format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more{shed}"),
-        false => format!("{least}{hits} in {sessions}{shed}"),
+        true => {
+            format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more{left_out}")
+        }
+        false => format!("{least}{hits} in {sessions}{left_out}"),
     })
 }
 

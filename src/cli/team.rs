@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::error::{Error, Result};
-use treelined_core::team::{TeamList, TeamRow, TeamSession};
+use treelined_core::team::{TeamList, TeamQuery, TeamRow, TeamSession};
 use treelined_core::terminal;
 use treelined_files::os::file::Location;
 use treelined_fleet::describe::describe;
@@ -67,12 +67,14 @@ pub(super) fn note(error: &Error) -> io::Result<()> {
     )
 }
 
+/// The most sessions that are listed at a time.
+const PAGE: usize = 1000;
 /// The most sessions that a note names.
 const MOST_NAMED: usize = 20;
 
 /// Reports on stderr the sessions that the list of the team has, and the stream has lost.
 pub(super) fn note_missing(log: &dyn Engine) -> io::Result<()> {
-    let missing = match TeamRows::of(log).list() {
+    let missing = match TeamRows::of(log).list(&TeamQuery::default()) {
         Ok(list) => list.missing,
         Err(error) => return note(&error),
     };
@@ -103,27 +105,39 @@ pub(super) fn list(
     is_of_deleted: bool,
     is_json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let list = match TeamRows::of(log).list() {
-        Ok(list) => list,
-        Err(error) => {
-            note(&error)?;
-            let bare = |session_id: String| TeamSession {
-                session_id,
-                row: None,
-                open_on: Vec::new(),
-            };
-            TeamList::new(String::new(), log.list()?.into_iter().map(bare).collect())
-        }
-    };
-    if let Some((kind, why)) = &list.incomplete {
-        note(&Error::new(*kind, why.clone()))?;
-    }
+    let rows = TeamRows::of(log);
     let mut screen = Screen::new();
-    let is_listed = |session: &&TeamSession| is_trashed(session) == is_of_deleted;
-    for session in list.sessions.iter().filter(is_listed) {
-        match is_json {
-            true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
-            false => print(&mut screen, session)?,
+    let mut query = TeamQuery {
+        is_of_deleted,
+        limit: PAGE,
+        ..TeamQuery::default()
+    };
+    loop {
+        let list = match rows.list(&query) {
+            Ok(list) => list,
+            Err(error) => {
+                note(&error)?;
+                let bare = |session_id: String| TeamSession {
+                    session_id,
+                    row: None,
+                    open_on: Vec::new(),
+                };
+                TeamList::new(String::new(), log.list()?.into_iter().map(bare).collect())
+            }
+        };
+        if let Some((kind, why)) = &list.incomplete {
+            note(&Error::new(*kind, why.clone()))?;
+        }
+        let is_listed = |session: &&TeamSession| is_trashed(session) == is_of_deleted;
+        for session in list.sessions.iter().filter(is_listed) {
+            match is_json {
+                true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
+                false => print(&mut screen, session)?,
+            }
+        }
+        query.after = list.page.and_then(|page| page.next);
+        if query.after.is_none() {
+            break;
         }
     }
     screen.flush()?;

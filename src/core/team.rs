@@ -1,6 +1,7 @@
 //! The sessions of a team: a description of each session, and the machines that have it open.
 
-use crate::error::Kind;
+use crate::error::{Kind, Result};
+use crate::search::ask::Term;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -44,6 +45,27 @@ pub struct TeamSession {
     pub open_on: Vec<OpenElsewhere>,
 }
 
+impl TeamSession {
+    /// Names the session as the last one of a page. It has the time of the last activity, which is empty for a session
+    /// without a description.
+    pub fn cursor(&self) -> String {
+        format!("{} {}", self.modified(), self.session_id)
+    }
+
+    /// Whether the session comes after the one that a cursor names.
+    pub fn is_after(&self, cursor: Option<&str>) -> bool {
+        let Some((modified, id)) = cursor.and_then(|cursor| cursor.split_once(' ')) else {
+            return true;
+        };
+        let order = modified.cmp(self.modified());
+        order.then_with(|| (*self.session_id).cmp(id)).is_gt()
+    }
+
+    fn modified(&self) -> &str {
+        self.row.as_ref().map_or("", |row| &*row.modified)
+    }
+}
+
 /// The sessions of a team at one time.
 #[derive(Debug, Clone, Default)]
 pub struct TeamList {
@@ -59,13 +81,93 @@ pub struct TeamList {
     pub erased: HashSet<String>,
     /// The reason why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
+    /// `None` if the list has all sessions of the team.
+    pub page: Option<TeamPage>,
+}
+
+/// The part of a team's sessions that a list has, besides the sessions with a file here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TeamPage {
+    /// The sessions without a file here that the query selects. If `is_at_least`, there are more.
+    pub count: u64,
+    pub is_at_least: bool,
+    /// Names the last session of the page, if there are more.
+    pub next: Option<String>,
+    /// Differs from the mark of an earlier page if any session of the team has changed between the two.
+    pub mark: u64,
+}
+
+/// The sessions that a list wants. A list may have more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TeamQuery {
+    /// The ids of the sessions with a file here. The list has those of them that the team has.
+    pub here: Vec<String>,
+    /// The directory, normalized.
+    pub cwd: Option<String>,
+    pub named: Option<bool>,
+    /// Words in lower case that all occur in the name, the directory or the id.
+    pub words: Vec<String>,
+    /// Whether the list has the deleted sessions in place of the others.
+    pub is_of_deleted: bool,
+    /// The most sessions of the page.
+    pub limit: usize,
+    /// The `next` of the page before.
+    pub after: Option<String>,
+}
+
+/// A question to the sessions of a team.
+#[derive(Debug, Clone, Default)]
+pub struct TeamQuestion {
+    /// The terms of the question.
+    pub terms: Vec<Term>,
+    /// Only the session with this id.
+    pub session: Option<String>,
+    /// Only sessions in one of these directories, or below it; all if there are none.
+    pub directories: Vec<String>,
+}
+
+/// The lines that may answer a question, and the size of what was searched.
+#[derive(Debug, Clone, Default)]
+pub struct TeamFound {
+    /// Sorted by id.
+    pub sessions: Vec<FoundSession>,
+    /// About how many lines and sessions the team has.
+    pub entries: u64,
+    pub all_sessions: u64,
+    /// For each term, the part of all lines that have it; 0 for a rare term.
+    pub shares: Vec<f64>,
+    /// The number of sessions with lines that cannot be found yet.
+    pub unread: u64,
+}
+
+/// Lines of a session.
+#[derive(Debug, Clone, Default)]
+pub struct FoundSession {
+    pub session_id: String,
+    pub name: Option<String>,
+    /// In order.
+    pub lines: Vec<FoundLine>,
+}
+
+/// A line of a session of the team.
+#[derive(Debug, Clone, Default)]
+pub struct FoundLine {
+    /// The number of the line in its session.
+    pub number: u64,
+    pub line: Vec<u8>,
+    /// The user of the database who wrote the line.
+    pub author: String,
 }
 
 /// The sessions of a team, for a daemon that keeps its sessions in the team's stream.
 pub trait TeamView: Send + Sync {
     /// The sessions of the team. Waits at most 2 s for the servers; the list says in `incomplete` why it may
     /// lack sessions.
-    fn list(&self) -> Arc<TeamList>;
+    fn list(&self, query: &TeamQuery) -> Arc<TeamList>;
+
+    /// The lines of all sessions that may answer a question. Waits for the servers. Fails with `invalidParams` if the
+    /// servers cannot search.
+    fn find(&self, question: &TeamQuestion) -> Result<TeamFound>;
 }
 
 impl TeamList {
@@ -86,12 +188,18 @@ impl TeamList {
             missing: Vec::new(),
             erased: HashSet::new(),
             incomplete: None,
+            page: None,
         }
     }
 
     /// Whether this list has the same sessions and the same gaps as another list.
     pub fn has_same_sessions(&self, other: &Self) -> bool {
-        self.sessions == other.sessions && self.incomplete == other.incomplete
+        let is_equal = match (&self.page, &other.page) {
+            (Some(page), Some(other)) => page.mark == other.mark,
+            (None, None) => self.sessions == other.sessions,
+            _ => false,
+        };
+        is_equal && self.incomplete == other.incomplete
     }
 
     pub fn find(&self, session: &str) -> Option<&TeamSession> {

@@ -37,7 +37,8 @@ mod tests;
 mod weights;
 
 pub use ask::{
-    AskIndex, AskRequest, MoreHits, NearWords, Ranking, RankingPage, Rankings, ask, unknown_values,
+    AskIndex, AskRequest, MoreHits, NearWords, RankedLines, Ranking, RankingPage, Rankings, ask,
+    rank_lines, unknown_values,
 };
 pub use branch::Branch;
 use file::SearchedFile;

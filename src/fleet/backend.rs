@@ -83,6 +83,14 @@ pub trait LogBackend: Send + Sync {
     /// The ids of all sessions, sorted.
     fn list(&self) -> Result<Vec<String>>;
 
+    /// The first ids after this one, sorted; none at the end.
+    fn list_after(&self, after: &str) -> Result<Vec<String>> {
+        match after {
+            "" => self.list(),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn identity(&self, session: &str) -> Result<LogIdentity>;
 
     /// The durability of an acknowledged append: the lowest durability among the last answers.

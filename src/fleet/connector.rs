@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::team::{TeamList, TeamView};
+use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamView};
 use treelined_files::lock::lock;
 use treelined_files::store::Store;
 
@@ -39,9 +39,14 @@ pub(super) struct Connector {
 pub(super) struct LiveTeam(pub(super) Arc<Connector>);
 
 impl TeamView for LiveTeam {
-    fn list(&self) -> Arc<TeamList> {
+    fn list(&self, query: &TeamQuery) -> Arc<TeamList> {
         connect_beside(&self.0);
-        self.0.team.list()
+        self.0.team.list(query)
+    }
+
+    fn find(&self, question: &TeamQuestion) -> Result<TeamFound> {
+        self.0.connected()?;
+        self.0.team.find(question)
     }
 }
 

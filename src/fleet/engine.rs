@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Result};
-use treelined_core::team::{TeamList, TeamRow};
+use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamRow};
 
 /// The connected servers of a team. A lost connection is made again in the background.
 pub trait Engine: LogBackend {
@@ -71,8 +71,21 @@ pub trait TeamIndex: Send + Sync {
     /// Reports that this daemon has no session open.
     fn say_closed(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// The list. `None` if it has not changed since the last call, unless `always` is set.
-    fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>>;
+    /// A page of the list, or the whole list. `None` if the whole list has not changed since the last call, unless
+    /// `always` is set.
+    fn list<'a>(
+        &'a self,
+        query: &'a TeamQuery,
+        always: bool,
+    ) -> BoxFuture<'a, Result<Option<TeamList>>>;
+
+    /// Makes lines of one session known to [`Self::find`]. Returns false if there is nothing to do.
+    fn add_texts(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async { Ok(false) })
+    }
+
+    /// The lines that may answer a question. Fails with `invalidParams` if the servers cannot search.
+    fn find<'a>(&'a self, question: &'a TeamQuestion) -> BoxFuture<'a, Result<TeamFound>>;
 }
 
 /// Waits for work, but not longer than the caller of this thread has set.

@@ -57,6 +57,9 @@ pub struct SearchParams {
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub read_ms: Option<u64>,
+    /// True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+    #[serde(default)]
+    pub team: bool,
 }
 
 /// How a search of all sessions understands its query.
@@ -172,6 +175,9 @@ pub struct SearchHit {
     pub score: f64,
     /// The branch of the entry.
     pub branch: HitBranch,
+    /// The user of the team's database who wrote the entry. Only with `team`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
 }
 
 /// The branch of an entry.

@@ -239,26 +239,6 @@ fn appends_are_the_parts_of_a_read_also_over_its_pages() {
     assert_eq!(log.list().unwrap(), ["s"]);
 }
 
-/// A list of 50,000 sessions once did not say that there were more.
-#[test]
-fn a_list_of_more_sessions_than_it_keeps_says_so() {
-    let Some(fleet) = database(79) else { return };
-    let fleet = fleet.with_stream();
-    let machine = Machine::new(&fleet);
-    machine.make("newest", 3, 10);
-    let make = "INSERT INTO treelined.sessions (id, last, batch)
-        SELECT 's' || number, 1, gen_random_uuid() FROM generate_series(1, 60000) AS number";
-    fleet.sql(&[make]);
-    machine.done(&["push", "newest", "--json"]);
-    let (is_done, text) = shown(&machine, &["pull", "--list"]);
-    let is_told = text.contains("the team has more sessions than the list keeps");
-    assert!(
-        is_done && is_told && text.contains("newest"),
-        "{}",
-        text.len()
-    );
-}
-
 #[test]
 fn lines_of_many_megabytes_are_rows_and_larger_ones_are_refused() {
     let Some(fleet) = database(74) else { return };

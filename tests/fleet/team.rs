@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::team::TeamList;
+use treelined_core::team::TeamQuery;
 use treelined_core::team::TeamRow;
 use treelined_core::team::TeamView;
 use treelined_fleet::settings::NatsSettings;
@@ -36,7 +37,7 @@ impl Daemon {
     fn until(&self, wanted: impl Fn(&TeamList) -> bool) -> Arc<TeamList> {
         let began = Instant::now();
         loop {
-            let list = self.team.list();
+            let list = self.team.list(&TeamQuery::default());
             if wanted(&list) {
                 return list;
             }

@@ -99,10 +99,10 @@ fn scores(tree: &Tree, candidates: &[Candidate]) -> BTreeMap<Node, (f64, f64)> {
 
 /// The field whose passage shows an entry.
 pub(super) struct ShownField {
-    field: FieldKind,
-    excerpt: Excerpt,
+    pub(super) field: FieldKind,
+    pub(super) excerpt: Excerpt,
     /// The words of the question that the passage has only as parts of other words.
-    inside: Vec<String>,
+    pub(super) inside: Vec<String>,
     pub(super) closeness: f64,
 }
 

@@ -188,7 +188,12 @@ impl<'q> Counter<'q> {
         Ok(self.counts)
     }
 
-    fn line(&mut self, bytes: &[u8], offset: u64) {
+    pub(super) fn end(self) -> Counts {
+        self.counts
+    }
+
+    /// Counts a line. The offsets of lines ascend; only a header has the offset 0.
+    pub(super) fn line(&mut self, bytes: &[u8], offset: u64) {
         match scanned(bytes) {
             Some(Line::Header(header)) if offset == 0 => {
                 self.counts.cwd = header.cwd.map(std::borrow::Cow::into_owned);

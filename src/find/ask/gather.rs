@@ -292,7 +292,17 @@ pub(super) fn best(
     of_files: usize,
     now: Millis,
 ) -> Gathered {
-    let (corpus, counts) = sums(request, files);
+    best_in(request, files, of_files, now, sums(request, files))
+}
+
+/// Like [`best`], with these sizes and counts of terms.
+pub(super) fn best_in(
+    request: &AskRequest,
+    files: &[CountedFile],
+    of_files: usize,
+    now: Millis,
+    (corpus, counts): (Corpus, Vec<TermCount>),
+) -> Gathered {
     let of_one = match request.filters.session {
         Some(_) => OF_ALL,
         None => OF_SESSION,

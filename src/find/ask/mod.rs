@@ -4,7 +4,8 @@
 //! `kept` keeps the counts in the cache. A `segment` has the counts of many sessions together, and `segments` has the
 //! list of all segments. A search counts the lines that have no counts yet, so it finds a new entry at once. `filtered`
 //! applies the filters that need the tree of a session. `counted` and `gather` take the best entries by the counts, and
-//! `answer` reads these entries. `ranking` keeps the result for the pages after the first one.
+//! `answer` reads these entries. `ranking` keeps the result for the pages after the first one. `lines` ranks lines that are
+//! not from session files.
 
 mod answer;
 mod bound;
@@ -17,6 +18,7 @@ mod glued;
 mod in_files;
 mod inside;
 mod kept;
+mod lines;
 mod ranked;
 mod ranking;
 mod request;
@@ -28,6 +30,7 @@ mod update;
 mod values;
 mod vocabulary;
 
+pub use lines::{RankedLines, rank_lines};
 pub use ranked::{MoreHits, Ranking, RankingPage};
 pub use ranking::Rankings;
 pub use request::AskRequest;

@@ -22,7 +22,7 @@ use treelined_files::store::Store;
 
 /// The most hits of a ranking, and of one session in it.
 const MOST_HITS: usize = 200;
-const OF_SESSION: usize = 3;
+pub(super) const OF_SESSION: usize = 3;
 /// The number of sessions that are opened at a time.
 const OPENED: usize = 8;
 

@@ -26,6 +26,7 @@ use treelined_files::lock::lock;
 const MOST_APPEND: usize = 4 << 20;
 /// The most bytes of an append that has only one line.
 const MOST_LINE: usize = 64 << 20;
+const IDS: &str = "SELECT id FROM treelined.sessions WHERE id > $1 ORDER BY id LIMIT 10000";
 const LAST: &str = "\
 SELECT session.last, entry.line FROM treelined.sessions AS session JOIN treelined.entries AS entry
 ON entry.session = session.id AND entry.seq = session.last WHERE session.id = $1";
@@ -74,8 +75,19 @@ impl LogBackend for PgLog {
     }
 
     fn list(&self) -> Result<Vec<String>> {
-        let statement = "SELECT id FROM treelined.sessions ORDER BY id";
-        let answer = self.wait(self.ask(statement, &[]))?;
+        let mut ids = self.list_after("")?;
+        while let Some(last) = ids.last() {
+            let more = self.list_after(last)?;
+            if more.is_empty() {
+                break;
+            }
+            ids.extend(more);
+        }
+        Ok(ids)
+    }
+
+    fn list_after(&self, after: &str) -> Result<Vec<String>> {
+        let answer = self.wait(self.ask(IDS, &[(&after, Type::TEXT)]))?;
         let id = |row: &tokio_postgres::Row| row.try_get(0).map_err(unreadable);
         answer.rows.iter().map(id).collect()
     }

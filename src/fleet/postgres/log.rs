@@ -60,7 +60,7 @@ impl PgLog {
             return Err(away("the database is a standby: name its primary too"));
         }
         let team = runtime.block_on(schema::team(&pool))?;
-        team.check()?;
+        team.check_usable()?;
         let notices = Notices::listen(pool.clone(), runtime.handle());
         let acknowledged = Acknowledged::of(&facts);
         Ok(Self {

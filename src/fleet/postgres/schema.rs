@@ -6,7 +6,13 @@ use crate::settings::PostgresSettings;
 use treelined_core::error::{Error, Kind, Result};
 
 /// The files. Each makes the next version of the tables.
-const FILES: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const FILES: [&str; 3] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
+/// The oldest version with which this program appends. Requests that need a newer one fail.
+const OLDEST: i32 = 2;
 /// Takes a lock, so that two administrators do not change the tables at the same time.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('treelined.schema', 0))";
 const TEAM: &str = "\
@@ -29,7 +35,15 @@ pub struct Made {
 }
 
 impl Team {
-    /// Fails unless this program knows the version of the tables.
+    /// Fails unless this program can append to the tables.
+    pub fn check_usable(&self) -> Result<()> {
+        match (OLDEST..newest()).contains(&self.version) {
+            true => Ok(()),
+            false => self.check(),
+        }
+    }
+
+    /// Fails unless the tables have the version of this program.
     pub fn check(&self) -> Result<()> {
         let newest = newest();
         let remedy = match self.version.cmp(&newest) {

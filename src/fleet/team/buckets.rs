@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::team::{TeamList, TeamRow};
+use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamRow};
 use treelined_files::lock::lock;
 
 /// The age at which the servers drop the row of a daemon, if the daemon does not renew it.
@@ -242,11 +242,22 @@ impl TeamIndex for TeamBuckets {
         Box::pin(self.presence.remove(&self.daemon))
     }
 
-    fn list(&self, always: bool) -> BoxFuture<'_, Result<Option<TeamList>>> {
+    fn list<'a>(
+        &'a self,
+        _query: &'a TeamQuery,
+        always: bool,
+    ) -> BoxFuture<'a, Result<Option<TeamList>>> {
         Box::pin(async move {
             let mut reader = self.reader.lock().await;
             let is_new = self.refresh(&mut reader).await?;
             Ok((is_new || always).then(|| reader.cache.list()))
+        })
+    }
+
+    fn find<'a>(&'a self, _question: &'a TeamQuestion) -> BoxFuture<'a, Result<TeamFound>> {
+        Box::pin(async {
+            let why = "needs a team on PostgreSQL, since NATS cannot search: `treelined pull --all`, and search here";
+            Err(Error::invalid_params("team", why))
         })
     }
 }

@@ -127,11 +127,6 @@ impl TeamCache {
         self.is_cut
     }
 
-    /// Notes that some sessions are not in the list, since there was no room for them.
-    pub(crate) fn note_cut(&mut self) {
-        self.is_cut = true;
-    }
-
     pub(crate) fn take_last(&mut self, last: u64) {
         self.last = last;
     }

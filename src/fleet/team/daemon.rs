@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{Source, random_token};
-use treelined_core::team::{TeamList, TeamRow, TeamView};
+use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamRow, TeamView};
 use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
 use treelined_files::os::process;
@@ -19,6 +19,12 @@ const WAIT: Duration = Duration::from_secs(2);
 const FRESH: Duration = Duration::from_secs(1);
 /// How long the servers are not asked again after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// The pause before the next look for lines that the search does not know, and after a failure.
+const AFTER_TEXTS: Duration = Duration::from_secs(2);
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
+/// How long a search waits for the servers.
+const SEARCH: Duration = Duration::from_secs(10);
 
 /// A daemon's part in the team: it describes the sessions that the daemon writes to, reports which sessions it has
 /// open, and lists the sessions of all machines.
@@ -51,6 +57,8 @@ struct TeamServers {
 /// The last list, and the state of the read of the next one.
 #[derive(Default)]
 struct Listing {
+    /// What the list is wanted for, or was.
+    query: TeamQuery,
     list: Arc<TeamList>,
     /// The time at which the list was read, or at which the read failed.
     at: Option<Instant>,
@@ -61,12 +69,14 @@ struct Listing {
 }
 
 impl Listing {
-    fn is_fresh(&self) -> bool {
+    /// Whether the list is young and answers a query.
+    fn is_fresh(&self, query: &TeamQuery) -> bool {
+        let answers = self.has_failed || self.list.page.is_none() || self.query == *query;
         let time = match self.has_failed {
             true => AFTER_FAILURE,
             false => FRESH,
         };
-        !self.is_running && self.at.is_some_and(|at| at.elapsed() < time)
+        answers && !self.is_running && self.at.is_some_and(|at| at.elapsed() < time)
     }
 
     /// Keeps the sessions of the last list, and marks the list as incomplete.
@@ -113,9 +123,16 @@ impl Team {
                 renewer.open.renew_on(&*servers.index).await;
             }
         };
+        let searched = Arc::clone(&self.shared);
+        let add = async move {
+            if let Some(servers) = searched.servers.get() {
+                add_texts_on(&*servers.index).await;
+            }
+        };
+        let add = runtime.spawn(add).abort_handle();
         let write = runtime.spawn(write).abort_handle();
         let renew = runtime.spawn(renew).abort_handle();
-        lock(&self.tasks).extend([write, renew]);
+        lock(&self.tasks).extend([write, renew, add]);
         if lock(&self.shared.listing).is_running {
             self.read();
         }
@@ -180,29 +197,68 @@ impl Drop for Team {
 }
 
 impl TeamView for Team {
-    fn list(&self) -> Arc<TeamList> {
+    fn list(&self, query: &TeamQuery) -> Arc<TeamList> {
         let mut listing = lock(&self.shared.listing);
-        if listing.is_fresh() {
+        if listing.is_fresh(query) {
             return Arc::clone(&listing.list);
-        }
-        if !std::mem::replace(&mut listing.is_running, true) {
-            self.read();
         }
         // If the servers were late, a list does not wait for them again before they answer.
         let wait = match listing.has_failed {
             true => Duration::ZERO,
             false => WAIT,
         };
-        let waited = self
-            .shared
-            .listed
-            .wait_timeout_while(listing, wait, |listing| listing.is_running);
-        let (mut listing, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + wait;
+        // The read of another query may be running. The read of this one begins after it.
+        let mut is_asked = false;
+        loop {
+            if !listing.is_running && !is_asked {
+                listing.is_running = true;
+                listing.query.clone_from(query);
+                self.read();
+            }
+            is_asked |= listing.query == *query;
+            let left = until.saturating_duration_since(Instant::now());
+            let waited = self
+                .shared
+                .listed
+                .wait_timeout_while(listing, left, |listing| listing.is_running);
+            let (after, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            listing = after;
+            let is_over = timeout.timed_out() || left.is_zero();
+            if is_over || is_asked || listing.is_fresh(query) {
+                break;
+            }
+        }
         if listing.is_running && !listing.has_failed {
             let why = format!("the servers did not answer in {} s", WAIT.as_secs());
             listing.fail(Kind::LogUnavailable, why);
         }
         Arc::clone(&listing.list)
+    }
+
+    fn find(&self, question: &TeamQuestion) -> Result<TeamFound> {
+        let away = |why: &'static str| Error::new(Kind::LogUnavailable, why);
+        let servers = self.shared.servers.get();
+        let servers = servers.ok_or_else(|| away("no server is connected yet"))?;
+        servers.runtime.block_on(async {
+            let found = tokio::time::timeout(SEARCH, servers.index.find(question)).await;
+            found.unwrap_or_else(|_| Err(away("the servers did not answer in time")))
+        })
+    }
+}
+
+/// Makes lines known to the search forever.
+async fn add_texts_on(index: &dyn TeamIndex) {
+    loop {
+        let pause = match index.add_texts().await {
+            Ok(true) => continue,
+            Ok(false) => AFTER_TEXTS,
+            Err(error) => {
+                tracing::info!(%error, "new lines of the team are not searched yet");
+                AFTER_REFUSAL
+            }
+        };
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -211,9 +267,12 @@ impl SharedTeam {
         let Some(servers) = self.servers.get() else {
             return;
         };
-        let is_unknown = |listing: &Listing| listing.has_failed || listing.at.is_none();
-        let always = is_unknown(&lock(&self.listing));
-        let read = servers.index.list(always).await;
+        let (query, always) = {
+            let listing = lock(&self.listing);
+            let is_unknown = listing.has_failed || listing.at.is_none();
+            (listing.query.clone(), is_unknown)
+        };
+        let read = servers.index.list(&query, always).await;
         let mut listing = lock(&self.listing);
         match read {
             Ok(list) => {
@@ -265,9 +324,9 @@ impl TeamRows {
         self.runtime.block_on(self.index.write_row(row))
     }
 
-    /// The sessions of the team, with all daemons that have them open.
-    pub fn list(&self) -> Result<TeamList> {
-        let list = self.runtime.block_on(self.index.list(true))?;
+    /// The sessions of the team, or a page of them, with all daemons that have them open.
+    pub fn list(&self, query: &TeamQuery) -> Result<TeamList> {
+        let list = self.runtime.block_on(self.index.list(query, true))?;
         list.ok_or_else(|| Error::new(Kind::LogUnavailable, "the servers gave no list"))
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use treelined_core::error::Result;
 use treelined_core::id::ConnectionId;
-use treelined_core::team::{TeamList, TeamView};
+use treelined_core::team::{TeamList, TeamQuery, TeamView};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::store::catalogue::Rows;
@@ -157,7 +157,7 @@ impl ListWatch {
 async fn watch_team(watch: Weak<ListWatch>, team: Arc<dyn TeamView>) {
     loop {
         let listing = Arc::clone(&team);
-        let Ok(list) = blocking(move || Ok(listing.list())).await else {
+        let Ok(list) = blocking(move || Ok(listing.list(&TeamQuery::default()))).await else {
             return;
         };
         let watch = watch.upgrade();

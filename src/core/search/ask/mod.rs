@@ -1,10 +1,11 @@
 //! Ranks entries by a question (the mode `ask` of protocol.md §3.16).
 //!
 //! This module has the terms of a text (`terms`, `stem`, `known`), the question (`question`), the score of an entry
-//! from counts of terms (`score`), and the passage that shows the answer (`passage`). It is pure: callers count terms,
+//! from counts of terms (`score`), the terms of a stored line (`line`), and the passage that shows the answer (`passage`). It is pure: callers count terms,
 //! and keep the counts.
 
 mod known;
+mod line;
 mod passage;
 mod question;
 mod score;
@@ -13,6 +14,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use line::terms_of_line;
 pub use passage::{Passage, Reader};
 pub use question::{MistypedWord, Question, QuestionTerm, Taken, letter};
 pub use score::{

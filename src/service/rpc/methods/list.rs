@@ -42,12 +42,12 @@ pub(in crate::rpc) fn list_sessions(
             let team = files
                 .team()
                 .filter(|_| !params.local && !rights.is_limited());
+            let mut rows = rights.rows(files.store.list()?);
             let mut log = LogMembers {
-                team: team.map(|team| team.list()),
+                team: team.map(|team| team.list(&team_rows::query(&rows, &params))),
                 queued: files.queued_sessions(),
                 ..LogMembers::default()
             };
-            let mut rows = rights.rows(files.store.list()?);
             if let Some(team) = &log.team {
                 let mut left = rows.to_vec();
                 files.discard_deleted(team, &mut left);
@@ -126,7 +126,10 @@ fn page(
         Some(team) if params.cursor.is_none() => team_rows::members(team, rows, params, fits / 4)?,
         _ => Vec::new(),
     };
-    let (rows, archived) = filtered(rows, params);
+    let (rows, archived) = match params.team_cursor {
+        None => filtered(rows, params),
+        Some(_) => (Vec::new(), 0),
+    };
     let rows = ordered(rows, params.sort.unwrap_or_default());
     let is_last =
         |cursor: &str, row: &Arc<CatalogueRow>| row.listing.path.to_string_lossy() == *cursor;

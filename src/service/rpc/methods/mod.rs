@@ -31,6 +31,7 @@ pub(super) mod sessions;
 pub(super) mod shed;
 pub(super) mod sorting;
 mod team_rows;
+mod team_search;
 pub(super) mod tree;
 pub(super) mod turns;
 pub(super) mod usage;

@@ -1,5 +1,6 @@
 //! `search` (protocol.md §3.16): params, cursors and pages. [`treelined_find`] does the search itself.
 
+use super::team_search;
 use crate::daemon::convert::line::line;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
@@ -55,6 +56,9 @@ pub(in crate::rpc) fn search(
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
         let why = "`ask` ranks by the words of all sessions: not for a connection with directories";
         rights.check_param("mode", is_question && within.is_some(), why)?;
+        let why = "sessions of the team do not exist for a connection with an access";
+        rights.check_param("team", params.team && rights.is_limited(), why)?;
+        let is_of_team = params.team;
         let wanted = wanted(params, within)?;
         let connection = &call.connection;
         let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
@@ -85,6 +89,14 @@ pub(in crate::rpc) fn search(
             _ => Ok(Vec::new()),
         };
         match &wanted {
+            Wanted::Answer(request) if is_of_team => {
+                let now = call.daemon.source.now_ms();
+                team_search::answer(call.daemon.files.team().as_deref(), request, now, fits)
+            }
+            _ if is_of_team => {
+                let why = "needs a question: `mode: \"ask\"` with a word, and no cursor";
+                Err(Error::invalid_params("team", why))
+            }
             Wanted::Exact(request) => {
                 let outcome = treelined_find::search(searched, request, &call.cancel, &mut watch)?;
                 let unknown = unknown(request, outcome.totals, true)?;
@@ -432,7 +444,7 @@ fn wire_near(words: &[NearWords]) -> Vec<wire::NearWords> {
     words.collect()
 }
 
-fn wire_totals(totals: Totals) -> wire::SearchTotals {
+pub(super) fn wire_totals(totals: Totals) -> wire::SearchTotals {
     wire::SearchTotals {
         sessions: totals.sessions,
         entries: totals.entries,
@@ -486,7 +498,7 @@ fn result(
     })
 }
 
-fn wire_hit(hit: &Hit) -> wire::SearchHit {
+pub(super) fn wire_hit(hit: &Hit) -> wire::SearchHit {
     let Branch {
         tip_id,
         on_active_path,
@@ -515,6 +527,7 @@ fn wire_hit(hit: &Hit) -> wire::SearchHit {
             reason: reason.map(wire_reason),
             instead: instead.map(wire_said),
         },
+        author: None,
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::name;
-use treelined_core::team::{TeamList, TeamSession};
+use treelined_core::team::{TeamList, TeamQuery, TeamSession};
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
 use treelined_files::store::family::ChildCounts;
@@ -19,7 +19,12 @@ use treelined_wire as wire;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TeamCounts {
-    team_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_at_least: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_team_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     team_diagnostic: Option<wire::RowDiagnostic>,
 }
@@ -84,7 +89,27 @@ impl LogMembers {
     }
 }
 
-/// The members `team`, `teamCount` and `teamDiagnostic`. `team` has sessions that have no row in `here`, as many as
+/// The sessions of the team that a request wants, if its files are `here`.
+pub(super) fn query(here: &[Arc<CatalogueRow>], params: &wire::ListSessionsParams) -> TeamQuery {
+    let headers = here.iter().filter_map(|row| row.listing.header.as_ref());
+    let selection = Selection::of(params);
+    let is_wanted = params.cursor.is_none() && selection.may_have();
+    TeamQuery {
+        here: headers.map(|header| header.id.clone()).collect(),
+        named: params.named,
+        limit: match (is_wanted, params.limit) {
+            (false, _) => 0,
+            (true, None) => usize::MAX,
+            (true, Some(limit)) => usize::try_from(limit).unwrap_or(usize::MAX),
+        },
+        after: params.team_cursor.clone(),
+        is_of_deleted: false,
+        cwd: selection.cwd,
+        words: selection.words,
+    }
+}
+
+/// The members `team`, `teamCount`, `teamAtLeast`, `nextTeamCursor` and `teamDiagnostic`. `team` has sessions that have no row in `here`, as many as
 /// fit.
 pub(super) fn members(
     team: &TeamList,
@@ -101,27 +126,49 @@ pub(super) fn members(
     };
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let mut out = b"\"team\":[".to_vec();
-    let (mut count, mut is_full) = (0, false);
-    for session in team.sessions.iter().filter(is_shown) {
+    let (mut count, mut is_full, mut last) = (0, false, None);
+    let after = params.team_cursor.as_deref();
+    let shown = team.sessions.iter().filter(is_shown);
+    for session in shown.filter(|session| session.is_after(after)) {
         count += 1;
         if is_full || count > limit as u64 {
+            is_full = true;
             continue;
         }
         let row = line(&wire::TeamSessionRow::of(session))?;
         is_full = out.len() + row.len() + 1 > fits;
         if !is_full {
-            if count > 1 {
+            if last.is_some() {
                 out.push(b',');
             }
             out.extend_from_slice(&row);
+            last = Some(session);
         }
     }
-    out.extend_from_slice(b"],");
+    out.push(b']');
+    let page = team.page.as_ref();
+    let next = match is_full {
+        // No row fits into the page if there is no last one.
+        true => last.map(TeamSession::cursor),
+        false => page.and_then(|page| page.next.clone()),
+    };
+    let is_selected = selection.may_have();
+    let all = page
+        .filter(|_| is_selected)
+        .map_or(count, |page| page.count);
     let counts = line(&TeamCounts {
-        team_count: count,
+        team_count: after.is_none().then_some(all),
+        team_at_least: page
+            .filter(|page| is_selected && page.is_at_least)
+            .map(|_| true),
+        next_team_cursor: next,
         team_diagnostic: diagnostic(team),
     })?;
-    out.extend_from_slice(&without_braces(counts));
+    let counts = without_braces(counts);
+    if !counts.is_empty() {
+        out.push(b',');
+        out.extend_from_slice(&counts);
+    }
     Ok(out)
 }
 
@@ -156,6 +203,16 @@ impl<'p> Selection<'p> {
         }
     }
 
+    /// Whether the params can select sessions of the team.
+    fn may_have(&self) -> bool {
+        let params = self.params;
+        params.spawned_by.is_none()
+            && params.source.is_none()
+            && params.branch.is_none()
+            && params.tags.is_empty()
+            && params.pinned != Some(true)
+    }
+
     fn has(&self, session: &TeamSession) -> bool {
         let row = session.row.as_ref();
         let cwd = row.map(|row| &*row.cwd);
@@ -167,11 +224,7 @@ impl<'p> Selection<'p> {
             (Some(wanted), Some(cwd)) => is_of_directory(cwd, Some(wanted)),
         };
         is_in
-            && self.params.spawned_by.is_none()
-            && self.params.source.is_none()
-            && self.params.branch.is_none()
-            && self.params.tags.is_empty()
-            && self.params.pinned != Some(true)
+            && self.may_have()
             && named.is_none_or(|named| row.is_some() && named == name.is_some())
             && (self.words.is_empty() || {
                 let (name, cwd) = (name.unwrap_or_default(), cwd.unwrap_or_default());
