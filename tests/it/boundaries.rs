@@ -527,6 +527,13 @@ fn the_files_of_a_store_are_reached_through_os() {
         let is_open = module.wing == "files" && named(module).is_some();
         assert!(!is_open, "`{name}` names `std::fs`: use the items of `os`");
     }
+    // tests/simulation decides about these too.
+    let chance =
+        Regex::new(r"\b(Instant::now|SystemTime::now|thread::sleep|Uuid::new_v4)\b").unwrap();
+    for name in ["log", "session", "cache", "clock", "embed"] {
+        let found = chance.find(&modules[name].code).map(|found| found.as_str());
+        assert_eq!(found, None, "`{name}`: use `os::time`");
+    }
 }
 
 #[test]
