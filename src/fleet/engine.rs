@@ -3,7 +3,7 @@
 
 use super::backend::{LogBackend, LogPart, Position};
 use super::patience;
-use super::retention::QuietSession;
+use super::quiet::QuietSession;
 use super::settings::Retention;
 use futures_util::future::BoxFuture;
 use std::collections::HashSet;

@@ -15,7 +15,7 @@
 //! compares them again. `transfer` copies lines between them. `replicated` keeps them equal while the session is open,
 //! and a `follower` reads new lines for it; `live` does so for the open sessions of a daemon. `closing` ends the log of
 //! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `retention` closes and
-//! erases sessions without activity, which `nats_quiet` finds in a stream. `team` is the list of sessions that all
+//! erases sessions without activity; `quiet` is such a session, and `nats_quiet` finds them in a stream. `team` is the list of sessions that all
 //! machines share.
 
 #![cfg_attr(
@@ -89,6 +89,8 @@ pub mod postgres;
 pub mod probe;
 #[cfg(feature = "nats")]
 mod publish;
+#[cfg(feature = "team")]
+pub mod quiet;
 #[cfg(any(feature = "team", test))]
 mod replica;
 #[cfg(any(feature = "team", test))]

@@ -4,7 +4,7 @@ use super::backend::{LogPart, Position};
 use super::connection::ANSWER;
 use super::engine::{Engine, FollowedLog, FollowedParts, TeamIndex};
 use super::hints::FollowedMessages;
-use super::retention::QuietSession;
+use super::quiet::QuietSession;
 use super::settings::Retention;
 use super::stream::NatsLog;
 use super::team::buckets::TeamBuckets;

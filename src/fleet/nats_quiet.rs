@@ -5,7 +5,7 @@ use super::closing;
 use super::connection::{ANSWER, unavailable};
 use super::messages::received;
 use super::nats_log::{CLOSED, NatsLog};
-use super::retention::{Due, QuietSession};
+use super::quiet::{Due, QuietSession};
 use super::settings::Retention;
 use super::subject;
 use async_nats::jetstream;

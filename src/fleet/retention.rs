@@ -4,6 +4,7 @@ use super::backend::{AppendOutcome, LogBackend, Position};
 use super::closing;
 use super::describe::{self, Description};
 use super::engine::{Engine, wait};
+pub use super::quiet::{Due, QuietSession};
 use super::settings::Retention;
 use super::team::TeamRows;
 use std::collections::HashSet;
@@ -29,24 +30,6 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const CACHE: &str = ".cache";
 /// The file in the cache. A round holds its lock, and its time is the end of the last round.
 const TURN: &str = "retained";
-
-/// What is due for a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
-    Close,
-    Erase,
-}
-
-/// A session without activity.
-#[derive(Debug, Clone)]
-pub struct QuietSession {
-    pub session: String,
-    /// The end of its log.
-    pub end: Position,
-    /// The time since its last line was stored, by the clock of the servers.
-    pub quiet: Duration,
-    pub due: Due,
-}
 
 /// The result for a session.
 #[derive(Debug)]

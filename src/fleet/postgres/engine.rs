@@ -10,7 +10,7 @@ use crate::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
 };
 use crate::engine::{EndlessParts, Engine, FollowedLog, TeamIndex};
-use crate::retention::QuietSession;
+use crate::quiet::QuietSession;
 use crate::settings::Retention;
 use futures_util::future::BoxFuture;
 use std::collections::HashSet;

@@ -4,7 +4,7 @@ use super::log::PgLog;
 use super::refusal::{unreadable, unsigned};
 use crate::backend::Position;
 use crate::closing;
-use crate::retention::{Due, QuietSession};
+use crate::quiet::{Due, QuietSession};
 use crate::settings::Retention;
 use crate::team::presence;
 use std::collections::HashSet;

@@ -2,11 +2,13 @@
 
 use super::super::backend::{LogIdentity, Position};
 use super::super::replica::{self, ReplicaRecord};
-use super::SAVED_EVERY;
 use std::fs::File;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{self, Identity};
+
+/// The record is saved when it is this many messages behind.
+pub(super) const SAVED_EVERY: u64 = 256;
 
 /// How far file and log are equal, as far as this process knows.
 #[derive(Default)]

@@ -16,7 +16,7 @@ mod publishing;
 #[cfg(test)]
 mod tests;
 
-use self::equality::Equality;
+use self::equality::{Equality, SAVED_EVERY};
 use self::known::{FileLine, KnownLines, is_entry};
 use super::attempts::ROUNDS;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
@@ -41,8 +41,6 @@ use treelined_files::os::handle::HandleAccess;
 
 /// Lines that are not entries are moved to a file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";
-/// The record is saved when it is this many messages behind.
-const SAVED_EVERY: u64 = 256;
 
 /// Connects to the log when it is needed.
 pub trait LogSource: Send + Sync {
