@@ -19,9 +19,9 @@ __all__ = ["env"]
 
 EXTENSIONS = Path(__file__).parent / "extensions"
 SETTINGS = {
-    "guard": 'answers = ["session_before_tree"]',
-    "labeller": 'may = "append"',
-    "todo": 'may = "append"',
+    "guard": 'may = "read"\nanswers = ["session_before_tree"]',
+    "labeller": "",
+    "todo": "",
 }
 
 Started = tuple[Client, list[types.UserAsked]]

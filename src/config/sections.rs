@@ -184,8 +184,8 @@ pub(super) struct ExtensionSection {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ExtensionMayName {
-    #[default]
     Read,
+    #[default]
     Append,
     All,
 }

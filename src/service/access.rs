@@ -47,9 +47,9 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExtensionMay {
     /// It reads, answers, and offers commands and renderers.
-    #[default]
     Read,
     /// It also adds to sessions.
+    #[default]
     Append,
     /// All methods.
     All,

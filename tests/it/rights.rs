@@ -43,7 +43,7 @@ fn the_page_has_the_rights_that_it_needs() {
 #[test]
 fn status_shows_who_may_do_what() {
     let home = Home::new();
-    let text = "[[extensions]]\nname = \"guard\"\nargv = [\"/bin/cat\"]\nmay = \"append\"\n";
+    let text = "[[extensions]]\nname = \"guard\"\nargv = [\"/bin/cat\"]\n";
     let path = home.file("config.toml", text.as_bytes());
     let path = path.display().to_string();
     let shared = SharedDaemon::start_in(&home, &["--config", &path, "--listen", "ws"], &[]);

@@ -10,8 +10,8 @@ fn each_method_is_refused_or_served_by_what_the_extension_may() {
     let list: Json = serde_json::from_str(include_str!("../../../schema/methods.json")).unwrap();
     let table = list["methods"].as_array().unwrap();
     for (settings, more) in [
-        ("", vec![]),
-        ("may = \"append\"", vec!["append"]),
+        ("may = \"read\"", vec![]),
+        ("", vec!["append"]),
         ("may = \"all\"", vec!["append", "person", "all"]),
     ] {
         let home = Home::new();
