@@ -527,9 +527,9 @@ fn an_import_brings_back_only_the_shed_branches_that_grow() {
     let path = PathBuf::from(result["sessions"][0]["path"].as_str().unwrap());
     d.open(&path);
     let ids = |d: &mut Daemon| -> BTreeSet<String> {
-        let rows = d.ok("get_tree", json!({"archived": true}))["rows"].clone();
+        let rows = d.ok("get_tree", json!({"archived": true}))["nodes"].clone();
         let rows = rows.as_array().unwrap().iter();
-        rows.map(|row| row["entryId"].to_string()).collect()
+        rows.map(|row| row["id"].to_string()).collect()
     };
     let before = ids(&mut d);
     let listed = d.ok("list_branches", json!({}));
