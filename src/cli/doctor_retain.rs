@@ -9,8 +9,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use treelined_core::error::Error;
-use treelined_core::team::TeamList;
+use treelined_core::team::{TeamList, TeamQuery};
 use treelined_core::terminal;
+use treelined_fleet::engine::Engine;
 use treelined_fleet::engines;
 use treelined_fleet::retention::{Due, QuietSession, Retained, Round};
 use treelined_fleet::team::TeamRows;
@@ -34,8 +35,7 @@ pub(super) fn retain(options: &Options, is_dry: bool) -> anyhow::Result<ExitCode
         return Err(ShellError::new(USAGE, why, "keep = \"90d\" in the section [team]").into());
     };
     let log = engines::open(&settings, None)?;
-    // The list only gives names.
-    let list = TeamRows::of(&*log).list().unwrap_or_default();
+    let names = Names::of(&*log);
     let mut screen = Screen::new();
     let mut totals = Totals::default();
     let round = Round {
@@ -45,7 +45,7 @@ pub(super) fn retain(options: &Options, is_dry: bool) -> anyhow::Result<ExitCode
     };
     let ran = round.run(&*log, &mut |of, retained| {
         totals.add(of, &retained);
-        show(&mut screen, &list, of, &retained)
+        show(&mut screen, &names, of, &retained)
     });
     let without = if is_dry {
         " (--dry-run: nothing was changed)"
@@ -77,14 +77,11 @@ impl Totals {
 
 fn show(
     screen: &mut Screen,
-    list: &TeamList,
+    names: &Names,
     of: &QuietSession,
     retained: &Retained,
 ) -> io::Result<()> {
-    let row = list
-        .find(&of.session)
-        .and_then(|listed| listed.row.as_ref());
-    let name = row.and_then(|row| row.name.as_deref()).unwrap_or_default();
+    let name = names.name(of).unwrap_or_default();
     let done = match (retained, of.due) {
         (Retained::Done, Due::Close) => "closed".to_owned(),
         (Retained::Done, Due::Erase) => "erased".to_owned(),
@@ -93,8 +90,39 @@ fn show(
         (Retained::Failed(error), _) => failed(error),
     };
     let id = screen.style(Style::Cyan, &terminal::line(&of.session));
-    let name = screen.style(Style::Bold, &terminal::line(name));
+    let name = screen.style(Style::Bold, &terminal::line(&name));
     writeln!(screen, "{done}  {id}  {name}  after {}", age(of.quiet))
+}
+
+/// The names of the team's sessions.
+struct Names {
+    rows: TeamRows,
+    list: TeamList,
+}
+
+impl Names {
+    fn of(log: &dyn Engine) -> Self {
+        let rows = TeamRows::of(log);
+        let list = rows.list(&TeamQuery::default()).unwrap_or_default();
+        Self { rows, list }
+    }
+
+    fn name(&self, of: &QuietSession) -> Option<String> {
+        let name = |list: &TeamList| list.find(&of.session)?.row.as_ref()?.name.clone();
+        // A page of the list has the newest sessions, and this one is old.
+        let is_page = self.list.page.is_some();
+        name(&self.list).or_else(|| {
+            let query = TeamQuery {
+                here: vec![of.session.clone()],
+                is_of_deleted: of.due == Due::Erase,
+                ..TeamQuery::default()
+            };
+            is_page
+                .then(|| self.rows.list(&query).ok())?
+                .as_ref()
+                .and_then(name)
+        })
+    }
 }
 
 fn failed(error: &Error) -> String {

@@ -19,14 +19,14 @@ pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
 #[cfg(feature = "team")]
 use treelined_fleet::live::LiveLog;
-use treelined_service::access::{Access, NamedAccess};
+use treelined_service::access::NamedAccess;
 use treelined_service::endpoint::place::canonical;
 use treelined_service::endpoint::runtime_file::{AccessInfo, Starter};
 use treelined_service::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use treelined_service::extensions::NAME_VARIABLE;
 use treelined_service::parts::Parts;
-use treelined_service::serve::{self, Endpoints, ListenAddress};
-use treelined_service::web::{Token, access_token};
+use treelined_service::serve::{self, AccessToken, Endpoints, LimitedSocket, ListenAddress};
+use treelined_service::web::access_token;
 use treelined_service::web::{WebAddress, WebListener};
 use treelined_usage::Prices;
 
@@ -307,7 +307,7 @@ fn listen_for_limited(
     shared: &SharedDaemon,
     starter: &StarterProcess,
     sockets: &mut [(Endpoint, Listener)],
-) -> (Vec<(Endpoint, Listener, Access)>, Vec<(Token, Access)>) {
+) -> (Vec<LimitedSocket>, Vec<AccessToken>) {
     let (mut limited, mut tokens, mut served) = (Vec::new(), Vec::new(), Vec::new());
     for NamedAccess {
         name,

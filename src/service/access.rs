@@ -6,6 +6,7 @@
 //! that each method needs, and `rpc` checks [`Rights::allows`] before any handler runs.
 
 use crate::endpoint::place::canonical;
+use crate::extensions::ExtensionMay;
 use crate::settings::RedactSettings;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -43,18 +44,6 @@ pub enum Role {
     Extension(ExtensionMay),
 }
 
-/// The methods that an extension may call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ExtensionMay {
-    /// It reads, answers, and offers commands and renderers.
-    Read,
-    /// It also adds to sessions.
-    #[default]
-    Append,
-    /// All methods.
-    All,
-}
-
 impl Role {
     fn allows(self, right: Right) -> bool {
         match (self, right) {
@@ -73,17 +62,6 @@ impl Role {
             .into_iter()
             .filter(move |right| self.allows(*right));
         allowed.map(Right::name)
-    }
-}
-
-impl ExtensionMay {
-    /// The name in the configuration file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Append => "append",
-            Self::All => "all",
-        }
     }
 }
 

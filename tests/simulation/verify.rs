@@ -11,7 +11,7 @@ use treelined_core::flow::append::{self, NewEntry};
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_files::log::repair::repair;
-use treelined_files::log::{Log, OpenedLog, shed};
+use treelined_files::log::{Log, OpenedLog, unshed};
 use treelined_files::os::FileAt;
 use treelined_files::os::file::Location;
 use treelined_files::os::handle::HandleAccess;
@@ -66,11 +66,11 @@ fn session(store: &Store, id: &str, due: &[&Acked]) -> Result<(), String> {
     found.extend(store.find_trashed(id, None).map_err(failed)?);
     let mut missing: Vec<&Acked> = due.to_vec();
     for at in &found {
-        match shed::restore(at) {
+        match unshed::restore(at) {
             // A line that was torn keeps branches in the cold file until it is repaired.
             Err(error) if error.kind == Kind::SessionLocked => {
                 repair(at, false).map_err(failed)?;
-                shed::restore(at).map_err(failed)?;
+                unshed::restore(at).map_err(failed)?;
             }
             restored => restored.map_err(failed)?,
         }

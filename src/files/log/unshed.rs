@@ -2,10 +2,14 @@
 
 use super::append::Lock;
 use super::cold::{self, ColdReader, Piece, SUFFIX};
+#[cfg(any(test, feature = "simulation"))]
+use super::repair::locked;
 use super::rewrite::{self, copy_range};
 use super::shed::{ShedSource, WholeLines};
 use super::state::{Log, LogStorage, OpenedLog, Standing};
 use crate::os::file::File;
+#[cfg(any(test, feature = "simulation"))]
+use crate::os::file::Location;
 use crate::os::temporary::{self, Temporary};
 use hashbrown::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -155,4 +159,17 @@ impl WholeLog {
     pub fn branch_of(&self, entry_id: &str) -> Option<&str> {
         self.branch_of.get(entry_id).map(String::as_str)
     }
+}
+
+/// Moves all shed branches of a session back, for a check of the whole session. No other process may have it open.
+#[cfg(any(test, feature = "simulation"))]
+pub fn restore(at: &Location) -> Result<()> {
+    let mut opened = Log::open(at.clone())?;
+    if !opened.tree.has_shed() {
+        return Ok(());
+    }
+    let lock = locked(&mut opened.log)?;
+    let shed = opened.tree.shed().into_iter();
+    let entry_ids: HashSet<String> = shed.map(|(id, _)| id.to_owned()).collect();
+    opened.log.unshed(&lock, &opened.tree, &entry_ids, None)
 }

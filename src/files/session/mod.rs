@@ -91,6 +91,7 @@ impl Session {
         upstream: Option<Arc<dyn Upstream>>,
     ) -> Arc<Self> {
         let log = &opened.log;
+        let folder = log.location().map(|at| Arc::clone(&at.folder));
         let path = log.location().map(Location::path);
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
@@ -121,11 +122,14 @@ impl Session {
             activity: Mutex::new(None),
             ended: Notify::new(),
             closed: AtomicBool::new(false),
-            syncer: Syncer::new(if ephemeral {
-                Durability::None
-            } else {
-                durability
-            }),
+            syncer: Syncer::new(
+                if ephemeral {
+                    Durability::None
+                } else {
+                    durability
+                },
+                folder,
+            ),
         })
     }
 

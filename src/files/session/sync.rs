@@ -112,6 +112,9 @@ pub struct Syncer {
 
 struct SyncState {
     durability: Durability,
+    /// The folder of the file. The first sync of a file also syncs the folder, since another process may have made or
+    /// replaced the file and not have synced its name yet.
+    folder: Option<Arc<Folder>>,
     /// The requests that wait for a sync. The sync must begin after they arrived.
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// The files that were written since the last sync began: one file, or two after a migration.
@@ -125,10 +128,12 @@ struct SyncState {
 }
 
 impl Syncer {
-    pub fn new(durability: Durability) -> Self {
+    /// `folder` has the file; `None` if there is no file.
+    pub fn new(durability: Durability, folder: Option<Arc<Folder>>) -> Self {
         Self {
             state: Arc::new(Mutex::new(SyncState {
                 durability,
+                folder,
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
                 running: false,
@@ -281,6 +286,12 @@ impl Syncer {
 }
 
 impl SyncState {
+    /// The folder, if this file was never synced here.
+    fn folder_to_sync(&self, identity: Identity) -> Option<Arc<Folder>> {
+        let is_known = self.record.synced.is_some_and(|(of, _)| of == identity);
+        self.folder.clone().filter(|_| !is_known)
+    }
+
     fn note(&mut self, new: UnsyncedFile) {
         let is_same = |known: &UnsyncedFile| Arc::ptr_eq(&known.file, &new.file);
         if !self.unsynced.iter().any(is_same) {
@@ -309,8 +320,11 @@ fn run(state: &Mutex<SyncState>) {
         let mut synced = Ok(());
         for unsynced in files {
             let before = file::status_of(&unsynced.file);
-            let done = unsynced.sync();
+            let mut done = unsynced.sync();
             if let Ok(status) = before {
+                let folder = lock(state).folder_to_sync(status.identity);
+                let named = folder.map_or(Ok(()), |folder| folder.sync());
+                done = done.and(named);
                 let record = &mut lock(state).record;
                 record.note(status.identity, status.size, done.is_ok());
             }

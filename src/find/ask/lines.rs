@@ -85,6 +85,7 @@ pub fn rank_lines(request: &AskRequest, found: &TeamFound, now: Millis) -> Ranke
             scanned_bytes: 0,
             are_least: true,
             unread: found.unread,
+            shed: 0,
         },
     }
 }

@@ -1,6 +1,5 @@
 //! The configured extensions, and the connections of those that are running.
 
-use crate::access::ExtensionMay;
 use crate::hooks::OnFailure;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -36,6 +35,29 @@ pub enum ExtensionSessions {
     Own,
     /// Also the sessions that are open for any other connection.
     All,
+}
+
+/// The methods that an extension may call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExtensionMay {
+    /// It reads, answers, and offers commands and renderers.
+    Read,
+    /// It also adds to sessions.
+    #[default]
+    Append,
+    /// All methods.
+    All,
+}
+
+impl ExtensionMay {
+    /// The name in the configuration file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Append => "append",
+            Self::All => "all",
+        }
+    }
 }
 
 /// The configured extensions, in the order of the configuration.

@@ -11,5 +11,5 @@ mod stderr;
 mod supervisor;
 
 pub(crate) use configured::Extensions;
-pub use configured::{Extension, ExtensionSessions, NAME_VARIABLE};
+pub use configured::{Extension, ExtensionMay, ExtensionSessions, NAME_VARIABLE};
 pub(crate) use supervisor::{ExtensionRun, ExtensionSockets, ServeExtension, Supervisors};

@@ -2,10 +2,9 @@
 //!
 //! Each extension has a thread, since the system kills a program when the thread that has started it ends.
 
-use super::configured::{Extension, NAME_VARIABLE};
+use super::configured::{Extension, ExtensionMay, NAME_VARIABLE};
 use super::restart::{MAX_RESTARTS, Restarts};
 use super::stderr::log_lines;
-use crate::access::ExtensionMay;
 use std::fmt;
 use std::io;
 use std::net::Shutdown;

@@ -11,6 +11,7 @@ use crate::extensions::{ExtensionRun, ExtensionSockets};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use crate::web::Admission;
+use anyhow::Context;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Shutdown;
@@ -230,7 +231,11 @@ pub(super) fn serve_page(
         is_page: true,
         rights: match admission {
             Admission::Page => Rights::of(Role::Page),
-            Admission::Access(access) => server.daemon.rights_under(access)?,
+            Admission::Token(number) => {
+                let token = server.tokens.get().and_then(|tokens| tokens.get(*number));
+                let (_, access) = token.context("there is no such token")?;
+                server.daemon.rights_under(access)?
+            }
         },
         ..Origin::default()
     };

@@ -53,14 +53,17 @@ enum DaemonEnd {
     Idle,
 }
 
+pub type LimitedSocket = (Endpoint, Listener, Access);
+pub type AccessToken = (Token, Access);
+
 /// The addresses at which a daemon serves.
 pub struct Endpoints {
     pub stdio: bool,
     pub sockets: Vec<(Endpoint, Listener)>,
     /// The sockets of limited connections. Their runtime files do not have the address of the page.
-    pub limited: Vec<(Endpoint, Listener, Access)>,
+    pub limited: Vec<LimitedSocket>,
     /// The tokens for the WebSocket that give an access.
-    pub tokens: Vec<(Token, Access)>,
+    pub tokens: Vec<AccessToken>,
     /// The port of the page and the WebSocket.
     pub web: Option<WebListener>,
     /// The time without a connection after which the daemon ends. It counts only if the daemon has a socket or a port.

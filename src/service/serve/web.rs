@@ -20,10 +20,12 @@ impl WebBackend for Backend {
     fn admits(&self, token: &str) -> Option<Admission> {
         // All tokens are compared, so that the time says nothing.
         let tokens = self.0.tokens.get().into_iter().flatten();
-        let found = tokens
-            .filter(|(own, _)| own.is(token))
-            .map(|(_, access)| access);
-        found.last().cloned().map(Admission::Access)
+        tokens
+            .enumerate()
+            .fold(None, |found, (number, (own, _))| match own.is(token) {
+                true => Some(Admission::Token(number)),
+                false => found,
+            })
     }
 
     fn connect(&self, stream: Stream, admission: &Admission) -> anyhow::Result<()> {

@@ -5,7 +5,6 @@
 //! every connection apply, even for a client that does not read: a full WebSocket fills the socket pair, and the full
 //! socket pair stops the writer of the connection.
 
-use crate::access::Access;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -30,12 +29,12 @@ const READ_BUFFER: usize = 16 << 10;
 const LENGTH: &str = "Content-Length: ";
 
 /// The right by which a client of the WebSocket is served.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Admission {
     /// It has shown the token of the page.
     Page,
-    /// It has shown the token of an access.
-    Access(Access),
+    /// It has shown the token of an access, which is the token with this number.
+    Token(usize),
 }
 
 /// The daemon behind a WebSocket.

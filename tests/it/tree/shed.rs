@@ -212,11 +212,8 @@ fn a_refused_append_below_a_shed_entry_changes_nothing() {
         ]})
     };
     let error = d.err_kind("append_entries", entries("none"), "entryNotFound");
-    assert_eq!(
-        (error.details("entryId"), files() == before),
-        (json!("none"), true),
-        "a refused append changes nothing"
-    );
+    assert_eq!(error.details("entryId"), "none");
+    assert!(files() == before, "a refused append changes nothing");
     assert_eq!(shed_ids(&mut d), ["u2", "u4"]);
     let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
     let names = names.into_iter().map(|entry| entry.unwrap().file_name());

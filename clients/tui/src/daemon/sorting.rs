@@ -117,6 +117,7 @@ pub(super) async fn family(client: &Client, session_id: &str) -> Result<Vec<Pick
             entry: is_parent.and_then(|own| own.entry_id.clone()),
             id: row.session_id,
             path: row.path,
+            replaced: None,
         }
     };
     Ok(rows.into_iter().map(item).collect())

@@ -312,6 +312,7 @@ fn branches_trash_and_earlier_messages_are_chosen_from_lists() {
         is_active: id == "q3",
         path: format!("/trash/{id}.jsonl"),
         entry: None,
+        replaced: None,
     };
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("home b");

@@ -6,7 +6,7 @@ use crate::cancel::Cancel;
 use crate::clock::SystemSource;
 use crate::log::Log;
 use crate::log::repair::repair;
-use crate::log::shed::restore;
+use crate::log::unshed::restore;
 use crate::os::file::Location;
 use crate::session::{Session, SessionState};
 use std::sync::Arc;
