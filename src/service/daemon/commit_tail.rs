@@ -3,10 +3,11 @@
 use super::Daemon;
 use super::notify::{FactsBefore, Publication};
 use super::open_session::OpenSession;
+use serde_json::json;
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use treelined_core::durability::Durability;
-use treelined_core::error::Result;
+use treelined_core::error::{Error, Result};
 use treelined_files::lock::lock;
 use treelined_files::session::commit::CommitOutcome;
 use treelined_files::session::shed::{ColdMove, MovedBranches};
@@ -137,4 +138,64 @@ pub(crate) async fn moved_cold<T: Send + 'static>(
     let tail = CommitTail::announce(daemon, open, &guard, changes, &before, &[], &outcome);
     let moved = moved.and_then(|moved| Ok((moved, outcome?)));
     Ok((guard, Some(tail), moved))
+}
+
+/// Brings back the shed branches that an append needs, beginning with `branch`, unless the append would be refused then:
+/// `check` plans it with the branches back, and `branch_above` finds the next branch that it needs in a refusal. `None` if
+/// the session cannot be used any more.
+pub(crate) async fn bring_back<T: Send + 'static>(
+    daemon: &Arc<Daemon>,
+    open: &Arc<OpenSession>,
+    mut guard: SessionGuard<T>,
+    branch: String,
+    check: impl Fn(&SessionState) -> Result<()> + Clone + Send + 'static,
+    branch_above: impl Fn(&Error) -> Option<String>,
+) -> Option<(SessionGuard<T>, Result<()>)> {
+    let mut branches = vec![branch.clone()];
+    loop {
+        let refused: Arc<OnceLock<Error>> = Arc::default();
+        let checked = {
+            let (check, refused) = (check.clone(), Arc::clone(&refused));
+            move |state: &SessionState| {
+                check(state).map_err(|error| {
+                    let error = state.explained(error);
+                    refused.get_or_init(|| error).clone()
+                })
+            }
+        };
+        let back = ColdMove::Unshed(Some(Box::new(checked)));
+        let moved = moved_cold(daemon, open, guard, back, branches.clone()).await;
+        let (ours, tail, moved) = moved.ok()?;
+        guard = ours;
+        let (synced, _publication) = match tail {
+            Some(tail) => tail.finish().await,
+            None => (Ok(()), None),
+        };
+        let Some(error) = refused.get() else {
+            return Some((guard, is_back(moved, synced, &branch)));
+        };
+        match branch_above(error) {
+            Some(next) if !branches.contains(&next) => branches.push(next),
+            _ => return Some((guard, Err(error.clone()))),
+        }
+    }
+}
+
+/// Whether the branch is back and durable. An error also names the branch that stays shed.
+fn is_back(
+    moved: Result<(MovedBranches, CommitOutcome)>,
+    synced: Result<()>,
+    branch: &str,
+) -> Result<()> {
+    let back = moved.and_then(|(branches, _)| match branches.moved.is_empty() {
+        true => Err(Error::entry_not_found(branch)),
+        false => synced,
+    });
+    back.map_err(|error| {
+        let mut details = error.details.clone().unwrap_or_else(|| json!({}));
+        if let Some(details) = details.as_object_mut() {
+            details.insert("shedBranchId".to_owned(), json!(branch));
+        }
+        error.with_details(details)
+    })
 }

@@ -491,21 +491,23 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
     }
 }
 
+/// A message below another one, in a session of Claude Code.
+fn said(kind: &str, number: usize, parent: &str, text: &str) -> String {
+    let message = match kind {
+        "user" => json!({"role": kind, "content": text}),
+        _ => json!({"id": format!("msg_{text}"), "role": kind, "model": "m",
+                    "content": [{"type": "text", "text": text}]}),
+    };
+    let mut record: Json = parse(&record("s", kind, number, &message)).unwrap();
+    record["parentUuid"] = json!(parent);
+    format!("{record}\n")
+}
+
 /// Shed entries are not in the session file, and an import once would have added them again. Later it moved all shed
 /// branches back for each new turn, wherever the turn was.
 #[test]
 fn an_import_brings_back_only_the_shed_branches_that_grow() {
     let home = Home::new();
-    let said = |kind: &str, number, parent: &str, text: &str| {
-        let message = match kind {
-            "user" => json!({"role": kind, "content": text}),
-            _ => json!({"id": format!("msg_{text}"), "role": kind, "model": "m",
-                        "content": [{"type": "text", "text": text}]}),
-        };
-        let mut record: Json = parse(&record("s", kind, number, &message)).unwrap();
-        record["parentUuid"] = json!(parent);
-        format!("{record}\n")
-    };
     // The second question was asked in three ways, so the first two are branches.
     let mut text = conversation("s", 2);
     for (number, way) in [(8, "again"), (12, "once more")] {

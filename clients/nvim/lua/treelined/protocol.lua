@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:b15fadac0c778f003189a2747659a308efc7a2a35c745c71f011eb05db9c1487',
+  schema_hash = 'sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

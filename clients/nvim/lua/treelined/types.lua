@@ -1300,13 +1300,16 @@
 ---@field source? string Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
 ---@field spawnedBy? string Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 ---@field tags? string[] Only sessions that have all of these tags. Default: all sessions.
+---@field teamCursor? string The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
 
 --- The result of `list_sessions`.
 ---@class treelined.ListSessionsResult
 ---@field archivedCount? integer The archived sessions that fit the params and are left out. Only on the first page; absent without any.
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
+---@field nextTeamCursor? string The `teamCursor` of the next page. Absent if no more rows of `team` follow.
 ---@field sessions treelined.SessionRow[] The rows of the page.
 ---@field team? treelined.TeamSessionRow[] The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
+---@field teamAtLeast? boolean True: there are more than `teamCount`.
 ---@field teamCount? integer The sessions of the team that have no file here and fit the params, shown or not.
 ---@field teamDiagnostic? treelined.RowDiagnostic Why `team` or the members `openOn` may lack something.
 
@@ -1932,6 +1935,7 @@
 --- An entry that matches.
 ---@class treelined.SearchHit
 ---@field at string The time of the entry; that of its session if it has none.
+---@field author? string The user of the team's database who wrote the entry. Only with `team`.
 ---@field branch treelined.HitBranch The branch of the entry.
 ---@field entryId string The id of the entry.
 ---@field field treelined.SearchField The kind of the field that `snippet` is of.
@@ -1962,6 +1966,7 @@
 ---@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
 ---@field source? string Only entries imported from this program. Default: all entries.
 ---@field syntax? treelined.SearchSyntax The form of `query`. Default: `plain`.
+---@field team? boolean True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
 ---@field tool? string Only entries that call this tool, and its results. Default: all entries.
 ---@field type? string Only entries of this type or custom type. Default: all entries.
 ---@field until? string Only entries before this time, as `since`. Default: no limit.

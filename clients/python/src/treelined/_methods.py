@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:ba720f4320aa8a30b2a4c4966e1733ee7a5ead454c0db5e821a6dae6817d3eaa"
+SCHEMA_HASH = "sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -356,6 +356,7 @@ class AsyncMethods(ABC):
         sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        team_cursor: str | None | Omitted = OMITTED,
         local: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ListSessionsResult:
@@ -385,6 +386,8 @@ class AsyncMethods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `team_cursor`: The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
+
         `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
@@ -403,6 +406,7 @@ class AsyncMethods(ABC):
                 "sort": sort,
                 "limit": limit,
                 "cursor": cursor,
+                "teamCursor": team_cursor,
                 "local": local,
             },
             timeout=timeout,
@@ -459,6 +463,7 @@ class AsyncMethods(ABC):
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         read_ms: int | None | Omitted = OMITTED,
+        team: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
@@ -501,6 +506,8 @@ class AsyncMethods(ABC):
 
         `read_ms`: With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
 
+        `team`: True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+
         """
         answered: shapes.SearchResult = await self.call(
             "search",
@@ -524,6 +531,7 @@ class AsyncMethods(ABC):
                 "limit": limit,
                 "cursor": cursor,
                 "readMs": read_ms,
+                "team": team,
             },
             timeout=timeout,
         )
@@ -2886,6 +2894,7 @@ class Methods(ABC):
         sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        team_cursor: str | None | Omitted = OMITTED,
         local: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.ListSessionsResult:
@@ -2915,6 +2924,8 @@ class Methods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `team_cursor`: The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
+
         `local`: True: only the files of this machine, without anything of the team. Default: false.
 
         """
@@ -2933,6 +2944,7 @@ class Methods(ABC):
                 "sort": sort,
                 "limit": limit,
                 "cursor": cursor,
+                "teamCursor": team_cursor,
                 "local": local,
             },
             timeout=timeout,
@@ -2985,6 +2997,7 @@ class Methods(ABC):
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         read_ms: int | None | Omitted = OMITTED,
+        team: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern, or ranks them by a question.
@@ -3027,6 +3040,8 @@ class Methods(ABC):
 
         `read_ms`: With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
 
+        `team`: True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+
         """
         answered: shapes.SearchResult = self.call(
             "search",
@@ -3050,6 +3065,7 @@ class Methods(ABC):
                 "limit": limit,
                 "cursor": cursor,
                 "readMs": read_ms,
+                "team": team,
             },
             timeout=timeout,
         )

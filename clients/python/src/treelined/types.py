@@ -2458,6 +2458,8 @@ class GetStatsResult(_GetStatsResult, total=False):
     """When the earliest of the entries was written, in ISO 8601. Absent without entries."""
     endedAt: str
     """When the latest of the entries was written, in ISO 8601. Absent without entries."""
+    shedBranches: int
+    """The number of branches in the cold file, which the sums over all branches leave out (protocol.md §3.24). Absent if there is none."""
 
 
 class GetTreeParams(TypedDict, total=False):
@@ -2882,7 +2884,7 @@ class InitializeResult(_InitializeResult, total=False):
     """The result of `initialize`."""
 
     access: GrantedAccess
-    """The limits of what the connection may do; left out if it may do everything."""
+    """The limits of what the connection may do; left out if it is not limited."""
 
 
 class _InvalidParamsDetails(TypedDict):
@@ -3056,6 +3058,8 @@ class ListSessionsParams(TypedDict, total=False):
     """The most rows of the page. Default: no limit."""
     cursor: str | None
     """The `nextCursor` of the previous page. Default: the first page."""
+    teamCursor: str | None
+    """The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows."""
     local: bool
     """True: only the files of this machine, without anything of the team. Default: false."""
 
@@ -3076,6 +3080,10 @@ class ListSessionsResult(_ListSessionsResult, total=False):
     """The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team."""
     teamCount: int
     """The sessions of the team that have no file here and fit the params, shown or not."""
+    teamAtLeast: bool
+    """True: there are more than `teamCount`."""
+    nextTeamCursor: str
+    """The `teamCursor` of the next page. Absent if no more rows of `team` follow."""
     teamDiagnostic: RowDiagnostic
     """Why `team` or the members `openOn` may lack something."""
 
@@ -4284,6 +4292,8 @@ class SearchHit(_SearchHit, total=False):
 
     inside: list[str]
     """Words of the question that the snippet has only as parts of other words. Only in the mode `ask`; absent if there are none."""
+    author: str
+    """The user of the team's database who wrote the entry. Only with `team`."""
 
 
 class _SearchParams(TypedDict):
@@ -4311,6 +4321,7 @@ _SearchParamsOptions = TypedDict(
         "limit": "int | None",
         "cursor": "str | None",
         "readMs": "int | None",
+        "team": "bool",
     },
     total=False,
 )
@@ -4356,6 +4367,8 @@ class SearchTotals(_SearchTotals, total=False):
     """Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not."""
     unread: int
     """The number of sessions of which something was not read within `readMs`. Absent if there are none."""
+    shedSessions: int
+    """The number of searched sessions that have shed branches, which are not searched. Absent if there are none."""
 
 
 class SecretValue(TypedDict):

@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:b15fadac0c778f003189a2747659a308efc7a2a35c745c71f011eb05db9c1487';
+export const SCHEMA_HASH = 'sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964';
 
 /** Params and result by method. */
 export interface Methods {

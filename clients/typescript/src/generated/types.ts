@@ -4501,6 +4501,10 @@ export interface SearchHit {
    * The branch of the entry.
    */
   branch: HitBranch;
+  /**
+   * The user of the team's database who wrote the entry. Only with `team`.
+   */
+  author?: string;
 }
 /**
  * The branch of an entry.
@@ -6056,6 +6060,10 @@ export interface ListSessionsParams {
    */
   cursor?: string | null;
   /**
+   * The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
+   */
+  teamCursor?: string | null;
+  /**
    * True: only the files of this machine, without anything of the team. Default: false.
    */
   local?: boolean;
@@ -6084,6 +6092,14 @@ export interface ListSessionsResult {
    * The sessions of the team that have no file here and fit the params, shown or not.
    */
   teamCount?: number;
+  /**
+   * True: there are more than `teamCount`.
+   */
+  teamAtLeast?: boolean;
+  /**
+   * The `teamCursor` of the next page. Absent if no more rows of `team` follow.
+   */
+  nextTeamCursor?: string;
   /**
    * Why `team` or the members `openOn` may lack something.
    */
@@ -7347,6 +7363,10 @@ export interface SearchParams {
    * With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
    */
   readMs?: number | null;
+  /**
+   * True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+   */
+  team?: boolean;
 }
 /**
  * The result of `search`.

@@ -5,7 +5,7 @@ use super::request::{Append, AppendOutcome, WriteAppends};
 use super::shed;
 use crate::daemon::Daemon;
 use crate::daemon::at_once::at_once_or_later;
-use crate::daemon::commit_tail::{CommitTail, late_failure};
+use crate::daemon::commit_tail::{CommitTail, bring_back, late_failure};
 use crate::daemon::follow::watch_predecessors;
 use crate::daemon::guard::{Lease, guard_of};
 use crate::daemon::notify::FactsBefore;
@@ -86,8 +86,15 @@ async fn write_all(daemon: Arc<Daemon>, lease: Lease, waiting: VecDeque<Append>)
             let Some(append) = batch.waiting.front() else {
                 return;
             };
-            let its = (Arc::clone(&append.entries), append.expected.clone());
-            let back = shed::bring_back(&daemon, &open, guard, its, branch).await;
+            let (entries, expected) = (Arc::clone(&append.entries), append.expected.clone());
+            let source = Arc::clone(&daemon.source);
+            let above = Arc::clone(&entries);
+            let check = move |state: &SessionState| {
+                let mut planner = Planner::new(&state.tree, &*source);
+                shed::planned(state, &mut planner, &entries, &expected).map(drop)
+            };
+            let next = |error: &Error| shed::branch_above(&above, error);
+            let back = bring_back(&daemon, &open, guard, branch, check, next).await;
             let Some((ours, back)) = back else {
                 return;
             };

@@ -391,6 +391,8 @@ mod tests {
                     archived_count: None,
                     team: None,
                     team_count: None,
+                    team_at_least: None,
+                    next_team_cursor: None,
                     team_diagnostic: None,
                 })
                 .unwrap();

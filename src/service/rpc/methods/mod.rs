@@ -26,6 +26,7 @@ pub(super) mod render;
 pub(super) mod renderers;
 mod revision;
 pub(super) mod search;
+mod search_hits;
 mod selection;
 pub(super) mod sessions;
 pub(super) mod shed;

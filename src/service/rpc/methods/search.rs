@@ -1,7 +1,7 @@
 //! `search` (protocol.md §3.16): params, cursors and pages. [`treelined_find`] does the search itself.
 
+use super::search_hits::{fitting, wire_hit, wire_totals};
 use super::team_search;
-use crate::daemon::convert::line::line;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
@@ -16,13 +16,15 @@ use treelined_core::search::ask::Question;
 use treelined_core::search::{
     BranchFilter, Fault, FieldKind, Filters, Mode, Query, Written, complete,
 };
+use treelined_core::team::TeamView;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
+use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
-    self, AskRequest, Branch, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
-    LeftBranch, LeftReason, NearWords, Ranking, RankingPage, ReasonKind, SaidText, SearchOutcome,
-    SearchRequest, SearchWatch, SearchedStore, Totals, UnreadFile,
+    self, AskIndex, AskRequest, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
+    NearWords, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
+    SearchedStore, UnreadFile,
 };
 use treelined_wire as wire;
 
@@ -34,6 +36,10 @@ const MOST_HITS: u64 = 1000;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 /// A cursor that names a ranking begins with this text. The name of the ranking and the number of its next hit follow.
 const RANKED: &str = "ask:";
+/// Why a limited connection cannot ask.
+const RANKS_ALL: &str =
+    "`ask` ranks by the words of all sessions: not for a connection with directories";
+const NO_TEAM: &str = "sessions of the team do not exist for a connection with an access";
 /// Why a text cannot be asked.
 const NO_WORD: &str = "has no word that can be asked for: a word has letters or digits, and at most 64 bytes; \
                        the mode `words` finds every text";
@@ -54,10 +60,8 @@ pub(in crate::rpc) fn search(
         }
         let within = rights.directory_test().map(DirectoryTest);
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
-        let why = "`ask` ranks by the words of all sessions: not for a connection with directories";
-        rights.check_param("mode", is_question && within.is_some(), why)?;
-        let why = "sessions of the team do not exist for a connection with an access";
-        rights.check_param("team", params.team && rights.is_limited(), why)?;
+        rights.check_param("mode", is_question && within.is_some(), RANKS_ALL)?;
+        rights.check_param("team", params.team && rights.is_limited(), NO_TEAM)?;
         let is_of_team = params.team;
         let wanted = wanted(params, within)?;
         let connection = &call.connection;
@@ -84,41 +88,29 @@ pub(in crate::rpc) fn search(
             on_progress: &mut on_progress,
         };
         let (rankings, index) = (&call.daemon.rankings, &call.daemon.ask_index);
-        let unknown = |request: &SearchRequest, found: Totals, reads: bool| match found.entries {
-            0 => treelined_find::unknown_values(searched, index, request, reads, &call.cancel),
-            _ => Ok(Vec::new()),
-        };
+        let cancel = &call.cancel;
+        if is_of_team {
+            let team = call.daemon.files.team();
+            return of_team(team.as_deref(), &wanted, call.daemon.source.now_ms(), fits);
+        }
         match &wanted {
-            Wanted::Answer(request) if is_of_team => {
-                let now = call.daemon.source.now_ms();
-                team_search::answer(call.daemon.files.team().as_deref(), request, now, fits)
-            }
-            _ if is_of_team => {
-                let why = "needs a question: `mode: \"ask\"` with a word, and no cursor";
-                Err(Error::invalid_params("team", why))
-            }
             Wanted::Exact(request) => {
-                let outcome = treelined_find::search(searched, request, &call.cancel, &mut watch)?;
-                let unknown = unknown(request, outcome.totals, true)?;
+                let outcome = treelined_find::search(searched, request, cancel, &mut watch)?;
+                let unknown = match outcome.totals.entries {
+                    0 => treelined_find::unknown_values(searched, index, request, true, cancel)?,
+                    _ => Vec::new(),
+                };
                 result(outcome, &unknown, fits)
             }
             Wanted::Answer(request) => {
                 let now = call.daemon.source.now_ms();
-                let mut ranking =
-                    treelined_find::ask(searched, index, request, now, &call.cancel, &mut watch)?;
-                let reads = request.read_time.is_none();
-                let values = unknown(&request.filters, ranking.totals, reads)?;
-                ranking.near_words.extend(values);
-                let page = 0..request.filters.limit;
-                let page = ranking.page(searched.store, page, &call.cancel)?;
-                let ranking = Arc::new(ranking);
-                let name = rankings.keep(Arc::clone(&ranking));
-                ranked_page(&ranking, page, &name, 0, fits)
+                let kept = (rankings, index);
+                answer(searched, kept, (request, now), cancel, &mut watch, fits)
             }
             Wanted::Page { name, from, limit } => {
                 let ranking = rankings.get(name).ok_or_else(expired)?;
                 let page = *from..from.saturating_add(*limit);
-                let page = ranking.page(searched.store, page, &call.cancel)?;
+                let page = ranking.page(searched.store, page, cancel)?;
                 ranked_page(&ranking, page, name, *from, fits)
             }
         }
@@ -127,6 +119,41 @@ pub(in crate::rpc) fn search(
         earlier.await?;
         blocking(search).await
     }))
+}
+
+/// The first page of a new ranking.
+fn answer(
+    searched: SearchedStore<'_>,
+    (rankings, index): (&Rankings, &AskIndex),
+    (request, now): (&Arc<AskRequest>, Millis),
+    cancel: &Cancel,
+    watch: &mut SearchWatch<'_>,
+    fits: usize,
+) -> Result<wire::SearchResult> {
+    let mut ranking = treelined_find::ask(searched, index, request, now, cancel, watch)?;
+    if ranking.totals.entries == 0 {
+        let (filters, reads) = (&request.filters, request.read_time.is_none());
+        let unknown = treelined_find::unknown_values(searched, index, filters, reads, cancel)?;
+        ranking.near_words.extend(unknown);
+    }
+    let page = ranking.page(searched.store, 0..request.filters.limit, cancel)?;
+    let ranking = Arc::new(ranking);
+    let name = rankings.keep(Arc::clone(&ranking));
+    ranked_page(&ranking, page, &name, 0, fits)
+}
+
+/// The best hits in the sessions of the whole team.
+fn of_team(
+    team: Option<&dyn TeamView>,
+    wanted: &Wanted,
+    now: Millis,
+    fits: usize,
+) -> Result<wire::SearchResult> {
+    let Wanted::Answer(request) = wanted else {
+        let why = "needs a question: `mode: \"ask\"` with a word, and no cursor";
+        return Err(Error::invalid_params("team", why));
+    };
+    team_search::answer(team, request, now, fits)
 }
 
 pub(in crate::rpc) fn complete_query(
@@ -400,15 +427,7 @@ fn ranked_page(
     start: usize,
     fits: usize,
 ) -> Result<wire::SearchResult> {
-    let (mut page, mut bytes) = (Vec::new(), 0);
-    for hit in &found.hits {
-        let hit = wire_hit(hit);
-        bytes += line(&hit)?.len() + 1;
-        if bytes > fits && !page.is_empty() {
-            break;
-        }
-        page.push(hit);
-    }
+    let page = fitting(found.hits.iter().map(wire_hit), fits)?;
     let end = start + page.len();
     // A limit of 0 asks only for the totals.
     let has_more = (found.has_more || page.len() < found.hits.len()) && !page.is_empty();
@@ -444,17 +463,6 @@ fn wire_near(words: &[NearWords]) -> Vec<wire::NearWords> {
     words.collect()
 }
 
-pub(super) fn wire_totals(totals: Totals) -> wire::SearchTotals {
-    wire::SearchTotals {
-        sessions: totals.sessions,
-        entries: totals.entries,
-        scanned_bytes: totals.scanned_bytes,
-        at_least: totals.are_least,
-        unread: Some(totals.unread).filter(|unread| *unread > 0),
-        shed_sessions: Some(totals.shed).filter(|shed| *shed > 0),
-    }
-}
-
 fn unsearched(files: &[UnreadFile]) -> Vec<wire::UnsearchedFile> {
     let unsearched = files.iter().map(|file| wire::UnsearchedFile {
         path: file.path.display().to_string(),
@@ -476,73 +484,15 @@ fn result(
         has_more,
         partial,
     } = outcome;
-    let mut page = Vec::with_capacity(hits.len());
-    let (mut bytes, mut last, mut is_whole) = (0, None, !has_more);
-    for (key, hit) in &hits {
-        let hit = wire_hit(hit);
-        bytes += line(&hit)?.len() + 1;
-        if bytes > fits && last.is_some() {
-            is_whole = false;
-            break;
-        }
-        page.push(hit);
-        last = Some(key);
-    }
+    let page = fitting(hits.iter().map(|(_, hit)| wire_hit(hit)), fits)?;
+    let is_whole = !has_more && page.len() == hits.len();
+    let last = page.len().checked_sub(1).and_then(|last| hits.get(last));
     Ok(wire::SearchResult {
         hits: page,
         more: Vec::new(),
         did_you_mean: wire_near(unknown),
         totals: wire_totals(totals),
-        next_cursor: last.filter(|_| !is_whole).map(Key::to_cursor),
+        next_cursor: last.filter(|_| !is_whole).map(|(key, _)| key.to_cursor()),
         partial: unsearched(&partial),
     })
-}
-
-pub(super) fn wire_hit(hit: &Hit) -> wire::SearchHit {
-    let Branch {
-        tip_id,
-        on_active_path,
-        left_at,
-        left,
-    } = hit.branch.clone();
-    let LeftBranch { reason, instead } = left.unwrap_or_default();
-    let ranges = hit.excerpt.ranges.iter();
-    wire::SearchHit {
-        session_id: hit.session_id.clone(),
-        session_name: hit.session_name.clone(),
-        entry_id: hit.entry_id.clone(),
-        field: hit.field,
-        at: timestamp::format(hit.at),
-        snippet: hit.excerpt.text.clone(),
-        ranges: ranges
-            .map(|range| [range.start as u64, range.end as u64])
-            .collect(),
-        inside: hit.inside.clone(),
-        // Three digits are enough for a client.
-        score: (hit.score * 1000.0).round() / 1000.0,
-        branch: wire::HitBranch {
-            tip_id,
-            on_active_path,
-            left_at,
-            reason: reason.map(wire_reason),
-            instead: instead.map(wire_said),
-        },
-        author: None,
-    }
-}
-
-fn wire_reason(LeftReason { kind, said }: LeftReason) -> wire::LeftReason {
-    wire::LeftReason {
-        kind: match kind {
-            ReasonKind::Note => wire::LeftReasonKind::Note,
-            ReasonKind::Label => wire::LeftReasonKind::Label,
-            ReasonKind::Summary => wire::LeftReasonKind::Summary,
-        },
-        entry_id: said.entry_id,
-        text: said.text,
-    }
-}
-
-fn wire_said(SaidText { entry_id, text }: SaidText) -> wire::SaidText {
-    wire::SaidText { entry_id, text }
 }

@@ -1,8 +1,7 @@
 //! `search` with `team`: a question to the sessions of the whole team (protocol.md §3.16). The servers choose lines, and
 //! [`treelined_find`] ranks them.
 
-use super::search::{wire_hit, wire_totals};
-use crate::daemon::convert::line::line;
+use super::search_hits::{fitting, wire_hit, wire_totals};
 use treelined_core::error::{Error, Result};
 use treelined_core::search::BranchFilter;
 use treelined_core::team::{TeamQuestion, TeamView};
@@ -37,18 +36,11 @@ pub(super) fn answer(
         directories: filters.directories.clone(),
     })?;
     let ranked = rank_lines(request, &found, now);
-    let (mut hits, mut bytes) = (Vec::new(), 0);
-    for (hit, author) in &ranked.hits {
-        let hit = wire::SearchHit {
-            author: Some(author.clone()),
-            ..wire_hit(hit)
-        };
-        bytes += line(&hit)?.len() + 1;
-        if bytes > fits && !hits.is_empty() {
-            break;
-        }
-        hits.push(hit);
-    }
+    let hits = ranked.hits.iter().map(|(hit, author)| wire::SearchHit {
+        author: Some(author.clone()),
+        ..wire_hit(hit)
+    });
+    let hits = fitting(hits, fits)?;
     let more = ranked.more.into_iter().map(|more| wire::MoreHits {
         session_id: more.session_id,
         count: more.count,

@@ -36,6 +36,7 @@ impl Client {
             limit: None,
             cursor: None,
             read_ms: None,
+            team: None,
         };
         self.call("search", params)
     }

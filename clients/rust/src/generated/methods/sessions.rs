@@ -76,6 +76,7 @@ impl Client {
             sort: None,
             limit: None,
             cursor: None,
+            team_cursor: None,
             local: None,
         };
         self.call("list_sessions", params)

@@ -94,4 +94,7 @@ pub struct SearchParams {
     /// With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ms: Option<u64>,
+    /// True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<bool>,
 }

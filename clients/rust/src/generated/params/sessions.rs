@@ -206,6 +206,9 @@ pub struct ListSessionsParams {
     /// The `nextCursor` of the previous page. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_cursor: Option<String>,
     /// True: only the files of this machine, without anything of the team. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<bool>,

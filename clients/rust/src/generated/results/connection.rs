@@ -31,7 +31,7 @@ pub struct InitializeResult {
     pub capabilities: ServerCapabilities,
     /// The limits of the daemon.
     pub limits: Limits,
-    /// The limits of what the connection may do; left out if it may do everything.
+    /// The limits of what the connection may do; left out if it is not limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<GrantedAccess>,
 }

@@ -150,6 +150,9 @@ pub struct GetStatsResult {
     pub active_ms: u64,
     /// The number of tokens of the context at the end of the path, estimated where no usage record has it.
     pub context_tokens: u64,
+    /// The number of branches in the cold file, which the sums over all branches leave out (protocol.md §3.24). Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_branches: Option<u64>,
 }
 
 /// The result of `list_branches`.

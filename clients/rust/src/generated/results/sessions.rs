@@ -137,6 +137,12 @@ pub struct ListSessionsResult {
     /// The sessions of the team that have no file here and fit the params, shown or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_count: Option<u64>,
+    /// True: there are more than `teamCount`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_at_least: Option<bool>,
+    /// The `teamCursor` of the next page. Absent if no more rows of `team` follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_team_cursor: Option<String>,
     /// Why `team` or the members `openOn` may lack something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_diagnostic: Option<RowDiagnostic>,

@@ -115,6 +115,12 @@ impl<R> Call<SearchParams, R> {
         self.params.read_ms = Some(read_ms);
         self
     }
+
+    /// True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
+    pub fn team(mut self, team: bool) -> Self {
+        self.params.team = Some(team);
+        self
+    }
 }
 
 impl<R> Call<CompleteQueryParams, R> {

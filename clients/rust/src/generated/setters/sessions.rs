@@ -173,6 +173,12 @@ impl<R> Call<ListSessionsParams, R> {
         self
     }
 
+    /// The `nextTeamCursor` of the previous page: the answer has no rows of files, and the next rows of `team`. Default: the first rows.
+    pub fn team_cursor(mut self, team_cursor: impl Into<String>) -> Self {
+        self.params.team_cursor = Some(team_cursor.into());
+        self
+    }
+
     /// True: only the files of this machine, without anything of the team. Default: false.
     pub fn local(mut self, local: bool) -> Self {
         self.params.local = Some(local);

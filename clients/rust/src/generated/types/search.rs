@@ -112,6 +112,9 @@ pub struct SearchHit {
     pub score: f64,
     /// The branch of the entry.
     pub branch: HitBranch,
+    /// The user of the team's database who wrote the entry. Only with `team`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
 }
 
 /// Sums over all pages of a search.
@@ -131,6 +134,9 @@ pub struct SearchTotals {
     /// The number of sessions of which something was not read within `readMs`. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<u64>,
+    /// The number of searched sessions that have shed branches, which are not searched. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shed_sessions: Option<u64>,
 }
 
 /// A session that could not be read.
