@@ -1,6 +1,6 @@
 //! The counts of terms that the cache keeps. protocol.md §3.16.
 
-use super::{ask, ids, store};
+use super::{ask, store};
 use crate::harness::*;
 use std::fs;
 
