@@ -103,7 +103,7 @@ impl Log {
     }
 
     /// Like [`Log::open`], for a file that does not have the name of `at`.
-    pub(super) fn open_unnamed(at: Location, file: File) -> Result<OpenedLog> {
+    pub(super) fn open_unnamed(at: Location, file: Arc<File>) -> Result<OpenedLog> {
         Self::open_file(at, Handle::kept(file), &Cancel::new())
     }
 

@@ -13,6 +13,7 @@ use crate::os::file::Location;
 use crate::os::temporary::{self, Temporary};
 use hashbrown::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::tree::Tree;
@@ -46,7 +47,7 @@ impl Log {
         let temporary = Temporary::for_name(&at.folder, &at.name).map_err(failed)?;
         write_with(&session, stored.as_ref(), is_meant, temporary.file()).map_err(failed)?;
         if let Some(check) = check {
-            let new = temporary.file().try_clone().map_err(failed)?;
+            let new = Arc::clone(temporary.file());
             check(Self::open_unnamed(at.clone(), new)?)?;
         }
         rewrite::finish(temporary, at).map_err(failed)?;
@@ -131,7 +132,7 @@ impl WholeLog {
         lines.each(|line| cold::write_hot(&mut out, &file, line).map_err(failed))?;
         out.flush().map_err(failed)?;
         drop(out);
-        let file = copy.file().try_clone().map_err(failed)?;
+        let file = Arc::clone(copy.file());
         Ok(Some(Self {
             opened: Log::open_unnamed(stored.at.clone(), file)?,
             branch_of: lines.branches().map_err(failed)?,

@@ -65,12 +65,12 @@ impl Handle {
     }
 
     /// Like [`Handle::new`], but the file stays open until the handle is dropped.
-    pub(crate) fn kept(file: File) -> Self {
+    pub(crate) fn kept(file: impl Into<Arc<File>>) -> Self {
         let handle = Self {
             slot: Arc::default(),
             kept: true,
         };
-        handle.set(file, HandleAccess::Read);
+        handle.put(file.into(), HandleAccess::Read);
         handle
     }
 
