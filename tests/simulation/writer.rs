@@ -396,7 +396,7 @@ impl<'h> Writer<'h> {
     async fn unshed(&mut self) -> Result<()> {
         let session = self.session().await?;
         let guard = session.guard(time::now(), ())?;
-        let moved = guard.move_cold(ColdMove::Unshed, Vec::new(), Arc::new(SystemSource));
+        let moved = guard.move_cold(ColdMove::Unshed(None), Vec::new(), Arc::new(SystemSource));
         if !moved.await?.2?.0.moved.is_empty() {
             self.book.did("unshed");
         }
