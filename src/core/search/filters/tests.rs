@@ -63,7 +63,7 @@ fn a_pattern_stands_between_slashes() {
         (filters.text.as_str(), filters.mode()),
         ("fix(ed|es)? it\\/s", Mode::Regex)
     );
-    assert_eq!(filters.without, "no");
+    assert_eq!(filters.without, "not");
     // `set -u` left out each entry with the letter u, and `rm -rf` each one with a word such as `interface`.
     let command = parsed("rm -u -rf -tags=x -word -\"js\" -编译");
     assert_eq!(command.text, "rm -u -rf -tags=x");
@@ -150,7 +150,7 @@ fn filters_and_values_are_completed() {
     );
     assert_eq!(completed("branch:", 7).2, "active left abandoned all");
     assert_eq!(completed("\"ro", 3), of(3, 3, ""));
-    assert_eq!(completed("-ro", 3), of(3, 3, ""));
+    assert_eq!(completed("-rol", 4), of(4, 4, ""));
     assert!(completed("role:user ", 10).2.starts_with("role: tool:"));
     assert!(completed("", 0).2.contains("tag: git:"));
     assert_eq!(completed("x", 99), of(0, 1, ""));
