@@ -132,10 +132,19 @@ fn streams_are_not_searched() {
     }
     let Some(fleet) = Fleet::get(26) else { return };
     let fleet = fleet.with_stream();
-    let mut daemon = Daemon::start(&Machine::new(&fleet));
-    let params = json!({ "query": "cache", "mode": "ask", "team": true });
-    let id = daemon.send("search", params);
-    let error = daemon.answer(id).unwrap_err();
+    let machine = Machine::new(&fleet);
+    let mut daemon = Daemon::start(&machine);
+    // Until the daemon is connected, it does not know whether the servers can search.
+    let mut ask = || {
+        let params = json!({ "query": "cache", "mode": "ask", "team": true });
+        let id = daemon.send("search", params);
+        daemon.answer(id).unwrap_err()
+    };
+    let mut error = Value::Null;
+    until(|| {
+        error = ask();
+        error["data"]["kind"] != "logUnavailable"
+    });
     assert_eq!(error["data"]["kind"], "invalidParams");
     assert!(
         error["message"].as_str().unwrap().contains("pull"),

@@ -146,8 +146,8 @@ function M.toggle(tree)
   tree:refresh()
 end
 
---- Shows the numbers of archived and of shed branches below the rows. The lines are virtual text, since the lines of the
---- buffer are rows.
+--- Shows the numbers of archived and of shed branches below the rows. The lines are virtual text, since the lines of
+--- the buffer are rows.
 ---@param tree treelined.Tree
 function M.draw(tree)
   vim.api.nvim_buf_clear_namespace(tree.buf, namespace, 0, -1)
