@@ -38,7 +38,7 @@ fn a_list_of_very_many_sessions_has_pages() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(92) else { return };
+    let Some(fleet) = Fleet::get(99) else { return };
     let fleet = fleet.with_stream();
     make(&fleet);
     let machine = Machine::new(&fleet);
@@ -104,7 +104,7 @@ fn tables_of_an_earlier_version_take_appends() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(93) else { return };
+    let Some(fleet) = Fleet::get(100) else { return };
     let fleet = fleet.with_stream();
     fleet.sql(&[
         "DROP SCHEMA treelined CASCADE",

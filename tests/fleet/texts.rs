@@ -26,7 +26,7 @@ fn a_question_finds_the_sessions_of_all_machines() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(94) else { return };
+    let Some(fleet) = Fleet::get(97) else { return };
     let fleet = fleet.with_stream();
     let [laptop, office] = [(); 2].map(|()| Machine::new(&fleet));
     let mut here = Daemon::start(&laptop);
@@ -104,7 +104,7 @@ fn a_session_that_was_pushed_is_searched_too() {
     if postgres().is_none() {
         return;
     }
-    let Some(fleet) = Fleet::get(95) else { return };
+    let Some(fleet) = Fleet::get(98) else { return };
     let fleet = fleet.with_stream();
     let machine = Machine::new(&fleet);
     machine.make("long", 1200, 10);
