@@ -56,7 +56,7 @@ fn a_list_of_very_many_sessions_has_pages() {
         (&first["teamCount"], &first["teamAtLeast"]),
         (&json!(10_000), &json!(true))
     );
-    assert_eq!(first["sessions"][0]["log"]["stream"], "t92");
+    assert_eq!(first["sessions"][0]["log"]["stream"], "t99");
     assert_eq!(first["teamDiagnostic"], Value::Null);
 
     let mut all = Vec::new();
@@ -110,9 +110,9 @@ fn tables_of_an_earlier_version_take_appends() {
         "DROP SCHEMA treelined CASCADE",
         include_str!("../../src/fleet/postgres/schema/1.sql"),
         include_str!("../../src/fleet/postgres/schema/2.sql"),
-        "GRANT USAGE ON SCHEMA treelined TO t93_member",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA treelined TO t93_member",
-        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA treelined TO t93_member",
+        "GRANT USAGE ON SCHEMA treelined TO t100_member",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA treelined TO t100_member",
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA treelined TO t100_member",
     ]);
     let machine = Machine::new(&fleet);
     machine.make("s", 3, 10);

@@ -57,7 +57,7 @@ fn a_question_finds_the_sessions_of_all_machines() {
     let hit = &answer["hits"][0];
     assert_eq!(
         (&hit["sessionId"], &hit["author"]),
-        (&json!("cache"), &json!("t94"))
+        (&json!("cache"), &json!("t97"))
     );
     assert!(hit["snippet"].as_str().unwrap().contains("build cache"));
     assert_eq!(answer["totals"]["sessions"], 1);
