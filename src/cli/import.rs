@@ -83,7 +83,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 }
 
 /// Whether nothing can be read of a file that the user has named, or of all of them. Without a name, a file that a tool has just
-/// begun is no failure.
+/// begun is not a failure.
 fn is_unreadable(imported: &Imported, import: &ImportArgs) -> bool {
     if import.paths.is_empty() {
         return false;

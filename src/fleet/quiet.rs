@@ -3,7 +3,7 @@
 use super::backend::Position;
 use std::time::Duration;
 
-/// What is due for a session.
+/// The change that is due for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     Close,

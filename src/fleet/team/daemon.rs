@@ -57,7 +57,7 @@ struct TeamServers {
 /// The last list, and the state of the read of the next one.
 #[derive(Default)]
 struct Listing {
-    /// What the list is wanted for, or was.
+    /// The query of the list that is wanted, or was wanted last.
     query: TeamQuery,
     list: Arc<TeamList>,
     /// The time at which the list was read, or at which the read failed.

@@ -300,7 +300,7 @@ async fn export(
     Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
 }
 
-/// What an export would replace, and what looks like a secret and stays.
+/// Lists the secrets that an export would replace, and the texts that look like secrets and stay.
 async fn review(
     client: &Client,
     format: operation::ExportFormat,

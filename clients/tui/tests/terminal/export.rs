@@ -3,7 +3,7 @@
 use super::TOUR;
 use super::tmux::{Tmux, is_missing};
 
-/// What an export replaces is shown, a secret can be kept, and only then the file is written.
+/// The client shows what an export replaces. A person can keep a secret. Only then the file is written.
 #[test]
 fn an_export_is_written_after_its_review() {
     if is_missing() {

@@ -14,7 +14,7 @@ pub(super) type NodeId = u64;
 /// The root folder.
 pub(super) const ROOT: NodeId = 0;
 
-/// What the disk keeps of changes that were not synced.
+/// The changes that the disk keeps although they were not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// All of them: the processes died, and the machine did not.
