@@ -134,6 +134,11 @@ impl Daemon {
         }
     }
 
+    /// Drops the notifications that have arrived.
+    pub(crate) fn forget(&mut self) {
+        self.notices.clear();
+    }
+
     /// Waits until the entry with this id, of another writer, is announced.
     #[track_caller]
     pub(crate) fn hears_of(&mut self, entry: &str) {
