@@ -330,7 +330,15 @@ fn all_parameters_of_an_authorization_header_are_replaced() {
 /// A search from each literal to the end of the text would take quadratic time.
 #[test]
 fn hostile_text_takes_linear_time() {
-    let began = std::time::Instant::now();
+    let time = |part: &str, length: usize| {
+        let text = part.repeat(length / part.len());
+        let began = std::time::Instant::now();
+        let _ = redactor().text(&text, &mut |_, _| {});
+        let _ = redactor().may_change(text.as_bytes());
+        began.elapsed().as_secs_f64()
+    };
+    // Eight times the text takes eight times as long, or 64 times. A busy machine may stretch one measurement.
+    let is_linear = |part: &str| time(part, 200_000) < 16.0 * time(part, 25_000);
     for part in [
         "eyJ",
         "eyJ-",
@@ -376,11 +384,8 @@ fn hostile_text_takes_linear_time() {
         "echo ",
         "X-Amz-Signature=",
     ] {
-        let text = part.repeat(200_000 / part.len());
-        let _ = redactor().text(&text, &mut |_, _| {});
-        let _ = redactor().may_change(text.as_bytes());
+        assert!((0..5).any(|_| is_linear(part)), "{part}");
     }
-    assert!(began.elapsed().as_secs() < 300, "{:?}", began.elapsed());
 }
 
 /// JSON is searched without decoding it: a line break has two characters, and any character may be an escape.
