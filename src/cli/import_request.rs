@@ -39,7 +39,7 @@ pub(crate) struct ImportArgs {
     /// Only conversations of this working directory
     #[arg(long, value_name = "DIR")]
     pub(super) cwd: Option<PathBuf>,
-    /// Only conversations with activity since this date (YYYY-MM-DD or RFC 3339)
+    /// Only conversations with activity since then: 2w, 2026-11-22
     #[arg(long, value_name = "DATE")]
     pub(super) since: Option<String>,
     /// Write nothing; show what would be imported

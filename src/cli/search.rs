@@ -60,7 +60,7 @@ pub(crate) struct SearchArgs {
     /// Search the sessions of all directories (the default)
     #[arg(long, conflicts_with = "cwd")]
     all: bool,
-    /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
+    /// Search only entries since then: 2w, yesterday, or 2026-11-22
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
     /// Show at most this many hits
@@ -103,7 +103,7 @@ pub(crate) struct AskArgs {
     /// Ask the sessions of all machines of the team
     #[arg(long)]
     team: bool,
-    /// Search only entries since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
+    /// Search only entries since then: 2w, yesterday, or 2026-11-22
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
     /// Show at most this many hits, up to 200

@@ -11,10 +11,12 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::{self, PathBuf};
 use std::process::ExitCode;
+use treelined_core::id::Source;
 use treelined_core::stats::Tokens;
 use treelined_core::terminal;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
+use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
 use treelined_usage::{By, Prices, Request, Row, Sums, Usage, usage};
 
@@ -43,7 +45,7 @@ pub(crate) struct UsageArgs {
     /// Only sessions of this directory and of the directories below it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Only answers since this day (2026-11-22) or time (2026-11-22T08:16:21Z)
+    /// Only answers since then: 2w, yesterday, or 2026-11-22
     #[arg(long, value_name = "DATE", value_parser = time)]
     since: Option<Millis>,
     /// Print exact numbers as JSON
@@ -84,9 +86,9 @@ impl Groups {
     }
 }
 
-fn time(text: &str) -> Result<Millis, &'static str> {
-    timestamp::instant_or_day(text)
-        .ok_or("must be a day, such as 2026-11-22, or a time, such as 2026-11-22T08:16:21Z")
+fn time(text: &str) -> Result<Millis, String> {
+    timestamp::read(text, SystemSource.now_ms())
+        .ok_or_else(|| format!("is not a time: write {}", timestamp::TIMES))
 }
 
 pub(super) fn run(options: &Options, args: &UsageArgs) -> anyhow::Result<ExitCode> {

@@ -77,9 +77,37 @@ fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     ])
 }
 
-/// An instant in RFC 3339, or the beginning of a day in UTC (`2026-11-22`).
-pub fn instant_or_day(text: &str) -> Option<Millis> {
-    parse(text).or_else(|| parse(&format!("{text}T00:00:00.000Z")))
+/// Examples of all times that [`read`] reads, for an error.
+pub const TIMES: &str =
+    "90min, 12h, 3d, 2w, 6mo, 1y, today, yesterday, 2026-11-01 or 2026-11-01T08:00:00Z";
+
+/// Reads a time as a person writes it (protocol.md §3.16): an instant in RFC 3339, the beginning of a day in UTC, `today`,
+/// `yesterday`, or an age such as `2w` before `now`.
+pub fn read(text: &str, now: Millis) -> Option<Millis> {
+    let today = now - now.rem_euclid(DAY);
+    match text {
+        "today" => Some(today),
+        "yesterday" => Some(today - DAY),
+        _ => parse(text)
+            .or_else(|| parse(&format!("{text}T00:00:00.000Z")))
+            .or_else(|| ago(text, now)),
+    }
+}
+
+fn ago(text: &str, now: Millis) -> Option<Millis> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let unit = match unit {
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY,
+        "w" => 7 * DAY,
+        "mo" => 30 * DAY,
+        "y" => 365 * DAY,
+        _ => return None,
+    };
+    let number: Millis = number.parse().ok()?;
+    now.checked_sub(number.checked_mul(unit)?)
 }
 
 /// The milliseconds of a day.

@@ -89,6 +89,10 @@ impl FieldSet {
         Self(bits.fold(0, |all, bit| all | bit))
     }
 
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether the set has at least one of these kinds. `bits` has one bit for each kind.
     pub(crate) fn has_any(self, bits: u8) -> bool {
         self.0 & bits != 0

@@ -16,7 +16,8 @@ pub struct ImportSessionsParams {
     pub paths: Option<Vec<String>>,
     /// Only conversations of this working directory. Default: all.
     pub cwd: Option<String>,
-    /// Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    /// Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as
+    /// `2w`. Default: all.
     pub since: Option<String>,
     /// Whether to write nothing and only report. Default: false.
     pub dry_run: Option<bool>,

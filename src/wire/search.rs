@@ -39,7 +39,7 @@ pub struct SearchParams {
     pub without: Option<String>,
     /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
     pub directory: Option<String>,
-    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+    /// Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
     pub since: Option<String>,
     /// Only entries before this time, as `since`. Default: no limit.
     pub until: Option<String>,

@@ -14,7 +14,7 @@ pub struct GetUsageParams {
     pub by: Option<UsageBy>,
     /// Only sessions of this working directory and of those below it. Default: all sessions.
     pub cwd: Option<String>,
-    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all
+    /// Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all
     /// answers.
     pub since: Option<String>,
     /// The most rows, at most 10,000. Default: 1,000.

@@ -117,7 +117,9 @@ fn usage_over_the_wire_is_that_of_the_shell() {
     assert_eq!(below["total"]["answers"], 1);
     let since = d.ok("get_usage", json!({"since": "2025-11-29"}));
     assert_eq!(since["total"]["answers"], 3);
-    d.err_kind("get_usage", json!({"since": "yesterday"}), "invalidParams");
+    let since = d.ok("get_usage", json!({"since": "100y"}));
+    assert_eq!(since["total"], d.ok("get_usage", json!({}))["total"]);
+    d.err_kind("get_usage", json!({"since": "last week"}), "invalidParams");
     d.err_kind("get_usage", json!({"by": "week"}), "invalidParams");
     d.err_kind("get_usage", json!({"limit": 10_001}), "invalidParams");
 }

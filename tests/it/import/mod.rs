@@ -135,7 +135,7 @@ fn a_missing_path_and_one_inside_the_session_directory_are_refused() {
     for path in [home.files().join("none"), home.sessions()] {
         d.err_kind("import_sessions", json!({"paths": [path]}), "invalidParams");
     }
-    for since in ["yesterday", "2026-13-01"] {
+    for since in ["last week", "2026-13-01"] {
         d.err_kind("import_sessions", json!({"since": since}), "invalidParams");
     }
 }

@@ -317,6 +317,8 @@ fn filters_select_fields_sessions_and_entries() {
     assert_eq!(with(since), ["imported/m1 text"]);
     assert_eq!(with(json!({"until": stamp(70)})).len(), 4);
     assert_eq!(with(json!({"since": "2999-01-01"})), [""; 0]);
+    // The params and the language of filters have the same times.
+    assert_eq!(with(json!({"since": "1min"})), [""; 0]);
     assert_eq!(with(json!({"limit": 0})), [""; 0]);
 }
 
@@ -333,14 +335,19 @@ fn bad_params_are_refused_with_the_field_and_the_reason() {
         (json!({"query": "  "}), "query", "is empty"),
         (json!({"query": "x", "limit": 1001}), "limit", "1000"),
         (
-            json!({"query": "x", "since": "yesterday"}),
+            json!({"query": "x in:labels", "syntax": "filters", "in": ["text"]}),
+            "in",
+            "no field of `in:`",
+        ),
+        (
+            json!({"query": "x", "since": "last week"}),
             "since",
-            "RFC 3339",
+            "is not a time",
         ),
         (
             json!({"query": "x", "until": "2025-13-01"}),
             "until",
-            "RFC 3339",
+            "is not a time",
         ),
         (json!({"query": "x", "in": []}), "in", "no field"),
         (json!({"query": "x", "cursor": "?"}), "cursor", "no cursor"),

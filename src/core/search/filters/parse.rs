@@ -6,7 +6,7 @@ use crate::search::fields::FieldKind;
 use crate::search::query::{Mode, Query};
 use crate::suggest;
 use crate::tags;
-use crate::timestamp::{self, DAY, Millis};
+use crate::timestamp::{self, Millis};
 
 /// A search that was read from a text. A filter that the text does not have is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -227,34 +227,7 @@ fn known<T: Copy>(name: &str, what: &str, all: &[(&str, T)]) -> Result<T, String
     })
 }
 
-/// A time: an instant, the beginning of a day in UTC, or an age such as `2w`.
 fn time(value: &str, now: Millis) -> Result<Millis, String> {
-    let today = now - now.rem_euclid(DAY);
-    let at = match value {
-        "today" => Some(today),
-        "yesterday" => Some(today - DAY),
-        _ => timestamp::instant_or_day(value).or_else(|| ago(value, now)),
-    };
-    at.ok_or_else(|| {
-        format!(
-            "{value:?} is not a time: write 90min, 12h, 3d, 2w, 6mo, 1y, today, yesterday, 2026-11-01 or \
-             2026-11-01T08:00:00Z"
-        )
-    })
-}
-
-fn ago(value: &str, now: Millis) -> Option<Millis> {
-    let end = value.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = value.split_at_checked(end)?;
-    let unit = match unit {
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => DAY,
-        "w" => 7 * DAY,
-        "mo" => 30 * DAY,
-        "y" => 365 * DAY,
-        _ => return None,
-    };
-    let number: Millis = number.parse().ok()?;
-    now.checked_sub(number.checked_mul(unit)?)
+    timestamp::read(value, now)
+        .ok_or_else(|| format!("{value:?} is not a time: write {}", timestamp::TIMES))
 }

@@ -1,5 +1,6 @@
 //! `import_sessions` and `import_report` (protocol.md §3.17).
 
+use super::times::time;
 use crate::daemon::convert::line::on_one_line;
 use crate::parts::ImportRun;
 use crate::rpc::arrival::Arrival;
@@ -10,9 +11,8 @@ use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_core::entry::Kind as EntryKind;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::Result;
 use treelined_core::json;
-use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_wire::{self as wire, Raw};
@@ -24,7 +24,7 @@ pub(in crate::rpc) fn import_sessions(
     arrival: &Arrival<'_>,
     params: wire::ImportSessionsParams,
 ) -> Result<Remainder<Prepared<wire::ImportSessionsResult>>> {
-    let since = params.since.as_deref().map(instant).transpose()?;
+    let since = time("since", params.since.as_deref())?;
     let earlier = arrival.earlier_changes_of_sessions();
     let is_dry_run = params.dry_run.unwrap_or_default();
     let call = Arc::clone(arrival.call());
@@ -53,15 +53,6 @@ pub(in crate::rpc) fn import_sessions(
         earlier.await?;
         blocking(import).await
     }))
-}
-
-/// An instant in RFC 3339, or the beginning of a day in UTC.
-fn instant(text: &str) -> Result<Millis> {
-    let whole = match text.len() {
-        10 => timestamp::parse(&format!("{text}T00:00:00Z")),
-        _ => timestamp::parse(text),
-    };
-    whole.ok_or_else(|| Error::invalid_params("since", "is neither RFC 3339 nor YYYY-MM-DD"))
 }
 
 /// The progress of an import.

@@ -33,6 +33,7 @@ pub(super) mod shed;
 pub(super) mod sorting;
 mod team_rows;
 mod team_search;
+mod times;
 pub(super) mod tree;
 pub(super) mod turns;
 pub(super) mod usage;

@@ -2,6 +2,7 @@
 
 use super::search_hits::{fitting, wire_hit, wire_totals};
 use super::team_search;
+use super::times::time;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
@@ -17,7 +18,7 @@ use treelined_core::search::{
     BranchFilter, Fault, FieldKind, Filters, Mode, Query, Written, complete,
 };
 use treelined_core::team::TeamView;
-use treelined_core::timestamp::{self, Millis};
+use treelined_core::timestamp::Millis;
 use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
@@ -363,7 +364,12 @@ fn fields(given: Option<Vec<FieldKind>>, said: Option<Vec<FieldKind>>) -> Result
         return Err(Error::invalid_params("in", "names no field"));
     }
     let set = |kinds: Option<Vec<FieldKind>>| kinds.map_or(FieldSet::ALL, FieldSet::of);
-    Ok(set(given) & set(said))
+    let both = set(given) & set(said);
+    if both.is_empty() {
+        let reason = "has no field of `in:` in the query; leave out one of them";
+        return Err(Error::invalid_params("in", reason));
+    }
+    Ok(both)
 }
 
 /// The branches that both choices allow.
@@ -411,12 +417,6 @@ fn directory(cwd: Written, base: Option<&str>) -> Result<String> {
         Ok(real) => Ok(real.to_string_lossy().into_owned()),
         Err(error) => refused(&format!("is a directory that cannot be found: {error}")),
     }
-}
-
-fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
-    let unreadable = || Error::invalid_params(field, "is neither YYYY-MM-DD nor an RFC 3339 time");
-    let at = text.map(|text| timestamp::instant_or_day(text).ok_or_else(unreadable));
-    at.transpose()
 }
 
 /// A page of a ranking from the hit `start` on. It has as many hits as fit into `fits` bytes, but at least one.

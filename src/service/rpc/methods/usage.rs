@@ -1,11 +1,11 @@
 //! `get_usage` (protocol.md §15.6). [`Accounts`](crate::parts::Accounts) counts the usage.
 
+use super::times::time;
 use crate::parts::UsageRun;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
-use treelined_core::timestamp;
 use treelined_files::blocking::blocking;
 use treelined_wire as wire;
 
@@ -18,11 +18,7 @@ pub(in crate::rpc) fn get_usage(
     arrival: &Arrival<'_>,
     params: wire::GetUsageParams,
 ) -> Result<Remainder<wire::GetUsageResult>> {
-    let since = params.since.as_deref().map(|text| {
-        timestamp::instant_or_day(text)
-            .ok_or_else(|| Error::invalid_params("since", "is neither RFC 3339 nor YYYY-MM-DD"))
-    });
-    let since = since.transpose()?;
+    let since = time("since", params.since.as_deref())?;
     let limit = params.limit.unwrap_or(USUAL_ROWS);
     if limit > MOST_ROWS {
         let reason = format!("is more than {MOST_ROWS}");
