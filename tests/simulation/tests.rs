@@ -1,11 +1,11 @@
 //! Runs histories (README.md). `TREELINED_HISTORIES` is their number; `SEED` runs the history of one seed and prints its
 //! calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use treelined_files::os::simulated::LeftOut;
-use treelined_simulation::history::{Outcome, run};
+use treelined_simulation::history::{Outcome, run, run_without};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name)
@@ -117,5 +117,32 @@ fn each_call_that_is_left_out_is_found() {
             "without {left_out:?}, seed {seed}: {}",
             error.lines().next().unwrap_or_default()
         );
+    }
+}
+
+/// A fact that no history checks, or whose failure stays silent, would prove nothing.
+#[test]
+fn each_fact_is_checked_and_its_failure_is_found() {
+    let contract = include_str!("../../schema/session-file.md");
+    let (_, section) = contract.split_once("### 3.7 ").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let facts = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("- ")?.strip_suffix('.'));
+    let mut left: BTreeSet<&str> = facts.collect();
+    for seed in 0.. {
+        assert!(seed < 600, "no history checks {left:?}");
+        let done = outcome(seed, LeftOut::Nothing, false);
+        let found = done.map_or_else(|_| BTreeSet::new(), |done| done.facts);
+        for fact in found {
+            if left.remove(fact) {
+                let run = || run_without(seed, LeftOut::Nothing, Some(fact), false);
+                let is_silent = std::panic::catch_unwind(run).is_ok_and(|done| done.is_ok());
+                assert!(!is_silent, "SEED={seed}: nothing fails without {fact:?}");
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
     }
 }
