@@ -23,6 +23,10 @@ pub mod cache;
 pub mod cancel;
 pub mod clock;
 pub mod embed;
+#[cfg(not(feature = "simulation"))]
+mod invariant;
+#[cfg(feature = "simulation")]
+pub mod invariant;
 pub mod lock;
 pub mod log;
 pub mod os;

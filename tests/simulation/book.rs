@@ -16,6 +16,8 @@ pub struct Acked {
     pub answered: u64,
     /// Whether the entry must survive a power cut.
     pub is_durable: bool,
+    /// Whether a sync has failed that it may have been in.
+    pub is_doubtful: bool,
     /// Whether the writer took no lock.
     pub is_lockless: bool,
 }
@@ -54,11 +56,19 @@ impl Book {
         *self.lock().done.entry(verb).or_default() += 1;
     }
 
+    /// Records that a sync of a writer failed after its answers.
+    pub fn sync_failed(&self, writer: usize, session: &str) {
+        for acked in &mut self.lock().acked {
+            acked.is_doubtful |= acked.writer == writer && acked.session == session;
+        }
+    }
+
     /// Makes what a writer has in a session durable; in all sessions for `None`.
     pub fn made_durable(&self, writer: usize, session: Option<&str>, until: u64) {
         for acked in &mut self.lock().acked {
             let is_meant = session.is_none_or(|session| acked.session == session);
-            if is_meant && acked.writer == writer && !acked.is_lockless && acked.answered <= until {
+            let is_sure = !acked.is_lockless && !acked.is_doubtful;
+            if is_meant && acked.writer == writer && is_sure && acked.answered <= until {
                 acked.is_durable = true;
             }
         }

@@ -3,9 +3,10 @@
 use crate::book::Book;
 use crate::verify::{Expected, verify};
 use crate::writer::Writer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use treelined_files::invariant::watch;
 use treelined_files::os::file::Folder;
 use treelined_files::os::simulated::{Disk, LeftOut, Profile, Random, Rules, World};
 
@@ -36,6 +37,8 @@ pub struct Setting {
     pub fills: bool,
     /// Whether sessions are deleted and restored.
     pub deletes: bool,
+    /// Whether reads, writes and syncs fail for some time.
+    pub breaks: bool,
 }
 
 /// The counts of a history, and a hash of its calls.
@@ -47,6 +50,15 @@ pub struct Outcome {
     pub verbs: BTreeMap<&'static str, u64>,
     pub hash: u64,
     pub trace: Vec<String>,
+    /// The facts that were checked (session-file.md §3.7).
+    pub facts: BTreeSet<&'static str>,
+}
+
+/// The facts that were checked, and those that did not hold.
+#[derive(Debug, Default)]
+struct Facts {
+    checked: BTreeSet<&'static str>,
+    violated: Vec<&'static str>,
 }
 
 impl Setting {
@@ -72,6 +84,7 @@ impl Setting {
                 .then(|| 1 + random.below(200 * writers as u64)),
             fills: random.one_in(4),
             deletes: random.one_in(3),
+            breaks: random.one_in(3),
         }
     }
 }
@@ -149,14 +162,38 @@ fn first_text(session: &str, version: u64, is_damaged: bool, book: &Book) -> Str
             began: answered,
             answered,
             is_durable: true,
+            is_doubtful: false,
             is_lockless: false,
         });
     }
     text
 }
 
+/// Records the checks of this thread. The fact `without` does not hold.
+fn watch_facts(facts: Arc<Mutex<Facts>>, without: Option<&'static str>) {
+    watch::with(move |fact, holds| {
+        let holds = holds && Some(fact) != without;
+        let mut facts = facts.lock().unwrap();
+        facts.checked.insert(fact);
+        facts.violated.extend((!holds).then_some(fact));
+        holds
+    });
+}
+
 /// Runs the history of a seed, and checks what it leaves. The error says what is wrong.
 pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, String> {
+    run_without(seed, left_out, None, is_traced)
+}
+
+/// Like [`run`], where the fact `without` does not hold.
+pub fn run_without(
+    seed: u64,
+    left_out: LeftOut,
+    without: Option<&'static str>,
+    is_traced: bool,
+) -> Result<Outcome, String> {
+    let facts: Arc<Mutex<Facts>> = Arc::default();
+    watch_facts(Arc::clone(&facts), without);
     let mut random = Random::new(seed);
     let setting = Setting::of(&mut random);
     let book = Book::default();
@@ -173,7 +210,9 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
     std::thread::scope(|scope| {
         for number in 0..setting.writers {
             let (world, book, setting) = (&world, &book, &setting);
+            let facts = Arc::clone(&facts);
             scope.spawn(move || {
+                watch_facts(facts, without);
                 world.run(number, || Writer::new(number, world, book, setting).run())
             });
         }
@@ -188,16 +227,23 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
         verbs: pages.done.clone(),
         hash,
         trace,
+        facts: BTreeSet::new(),
     };
     let said = |error: String| {
         let calls: String = calls.iter().flat_map(|call| [call, "\n"]).collect();
         format!("{calls}{error}\n{setting:?}")
     };
+    if let Some(fact) = facts.lock().unwrap().violated.first() {
+        return Err(said(format!("this fact does not hold: {fact}")));
+    }
     if let Some(fault) = pages.faults.first() {
         return Err(said(fault.clone()));
     }
-    let is_quiet =
-        !world.is_cut() && setting.kills.is_empty() && !setting.fills && !setting.deletes;
+    let is_quiet = !world.is_cut()
+        && setting.kills.is_empty()
+        && !setting.fills
+        && !setting.deletes
+        && !setting.breaks;
     let all = Expected {
         unsynced: true,
         lockless: is_quiet,
@@ -214,5 +260,10 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
         let judged = verify(left, &pages, expected, random.next());
         judged.map_err(|error| said(format!("{profile:?}: {error}")))?;
     }
+    let facts = facts.lock().unwrap();
+    if let Some(fact) = facts.violated.first() {
+        return Err(said(format!("this fact does not hold: {fact}")));
+    }
+    outcome.facts.clone_from(&facts.checked);
     Ok(outcome)
 }

@@ -1,11 +1,11 @@
 //! Runs histories (README.md). `TREELINED_HISTORIES` is their number; `SEED` runs the history of one seed and prints its
 //! calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use treelined_files::os::simulated::LeftOut;
-use treelined_simulation::history::{Outcome, run};
+use treelined_simulation::history::{Outcome, run, run_without};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name)
@@ -118,4 +118,22 @@ fn each_call_that_is_left_out_is_found() {
             error.lines().next().unwrap_or_default()
         );
     }
+}
+
+/// A fact whose failure stays silent would prove nothing.
+#[test]
+fn the_failure_of_each_fact_that_is_checked_is_found() {
+    let mut found = BTreeSet::new();
+    for seed in 0..20 {
+        let done = outcome(seed, LeftOut::Nothing, false);
+        for fact in done.map_or_else(|_| BTreeSet::new(), |done| done.facts) {
+            if found.insert(fact) {
+                let run = || run_without(seed, LeftOut::Nothing, Some(fact), false);
+                let is_silent = std::panic::catch_unwind(run).is_ok_and(|done| done.is_ok());
+                assert!(!is_silent, "SEED={seed}: nothing fails without {fact:?}");
+            }
+        }
+    }
+    println!("{} facts are checked", found.len());
+    assert!(found.len() >= 25, "{found:?}");
 }

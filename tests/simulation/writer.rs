@@ -2,9 +2,10 @@
 
 use crate::book::{Acked, Book};
 use crate::history::{SESSIONS, Setting};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
@@ -42,6 +43,8 @@ pub struct Writer<'h> {
     open: Vec<Arc<Session>>,
     /// The number of entries and sessions that this writer has made.
     made: usize,
+    /// The sessions of which a sync has failed after its answers.
+    failed_late: Arc<Mutex<BTreeSet<String>>>,
     /// The file of a writer without a lock, which it keeps open.
     kept: Option<(String, File)>,
 }
@@ -62,6 +65,7 @@ impl<'h> Writer<'h> {
             durability: durability[choose(3)],
             open: Vec::new(),
             made: 0,
+            failed_late: Arc::default(),
             kept: None,
         }
     }
@@ -91,13 +95,18 @@ impl<'h> Writer<'h> {
         self.book.lock().ended.insert(self.number);
     }
 
-    /// Records an answer that cannot be right: the disk fails no sync, and no verb has a defect.
+    /// Records an answer that cannot be right on a disk that does not fail, or a defect.
     fn judge(&self, error: &Error) {
-        let is_wrong = matches!(error.kind, Kind::InternalError | Kind::DurabilityUnknown);
-        let is_storage = matches!(error.kind, Kind::StorageFull | Kind::StorageIo);
-        // A file may be deleted between the search for it and its opening.
-        let is_sound = !self.setting.fills && !self.setting.deletes;
-        if is_wrong || is_storage && is_sound {
+        let is_wrong = match error.kind {
+            Kind::InternalError => true,
+            Kind::DurabilityUnknown => !self.setting.breaks,
+            // A file may be deleted between the search for it and its opening.
+            Kind::StorageFull | Kind::StorageIo => {
+                !self.setting.fills && !self.setting.deletes && !self.setting.breaks
+            }
+            _ => false,
+        };
+        if is_wrong {
             let fault = format!("writer {}: {:?} {}", self.number, error.kind, error.message);
             self.book.lock().faults.push(fault);
         }
@@ -127,6 +136,11 @@ impl<'h> Writer<'h> {
                 self.world.limit_space(free);
                 Ok(())
             }
+            26 if self.setting.breaks => {
+                let one_in = (choose(3) > 0).then(|| 2 + choose(30) as u64);
+                self.world.break_disk(one_in);
+                Ok(())
+            }
             _ => {
                 self.think(THINK).await;
                 Ok(())
@@ -140,8 +154,27 @@ impl<'h> Writer<'h> {
         simulated::sleep(pause);
         tokio::time::sleep(pause).await;
         simulated::check();
+        self.note_late_failures();
         if self.durability != Durability::Os {
             self.book.made_durable(self.number, None, until);
+        }
+    }
+
+    /// Calls nothing durable that may have been in a failed sync.
+    fn note_late_failures(&self) {
+        for session in std::mem::take(&mut *self.failed_late.lock().unwrap()) {
+            self.book.sync_failed(self.number, &session);
+        }
+    }
+
+    /// The callback of a session for a sync that fails after its answers.
+    fn on_late_failure(&self, session: &Session) -> impl FnOnce() + Send + 'static {
+        let (failed, id) = (
+            Arc::clone(&self.failed_late),
+            session.id.as_str().to_owned(),
+        );
+        move || {
+            failed.lock().unwrap().insert(id);
         }
     }
 
@@ -166,6 +199,7 @@ impl<'h> Writer<'h> {
         if let Err(error) = session.syncer.flush().await {
             return self.judge(&error);
         }
+        self.note_late_failures();
         if self.durability != Durability::Os {
             let id = session.id.as_str();
             self.book.made_durable(self.number, Some(id), until);
@@ -179,14 +213,19 @@ impl<'h> Writer<'h> {
         session.check_version()?;
         session.syncer.check()?;
         let guard = session.guard(time::now(), ())?;
-        let (_, _, outcome) = guard.commit(&Cancel::new(), plan).await;
+        let (guard, _, outcome) = guard.commit(&Cancel::new(), plan).await;
+        if let (Some(guard), Err(error)) = (&guard, &outcome) {
+            session.note_failed_making(guard, error);
+        }
+        drop(guard);
         let outcome = outcome?;
         // The first write is synced with its folder, with any durability.
         let is_first = outcome.wrote && outcome.unsynced.is_none();
         if let Some(file) = outcome.unsynced {
             let syncer = &session.syncer;
             let durability = syncer.durability();
-            syncer.after_write(durability, file, || ()).await?;
+            let failed = self.on_late_failure(session);
+            syncer.after_write(durability, file, failed).await?;
         }
         let ids = outcome.entry_ids.iter().map(|id| id.as_str().to_owned());
         Ok((ids.collect(), is_first))
@@ -235,6 +274,7 @@ impl<'h> Writer<'h> {
                 began,
                 answered,
                 is_durable: is_first || self.durability == Durability::Always,
+                is_doubtful: false,
                 is_lockless: false,
             });
         }
@@ -312,7 +352,7 @@ impl<'h> Writer<'h> {
         let fork = self.keep(made.opened);
         if !synced {
             let new = UnsyncedFile::made(made.file, folder);
-            fork.syncer.after_making(new, || ());
+            fork.syncer.after_making(new, self.on_late_failure(&fork));
         }
         let answered = self.book.moment();
         self.book.did("fork");
@@ -443,6 +483,7 @@ impl<'h> Writer<'h> {
             began,
             answered: self.book.moment(),
             is_durable: false,
+            is_doubtful: false,
             is_lockless: true,
         };
         self.book.did("append without a lock");

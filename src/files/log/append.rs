@@ -7,6 +7,7 @@
 use super::header::CURRENT_VERSION;
 use super::lines;
 use super::state::{FileLog, Log, LogStorage, OpenFile, Standing};
+use crate::invariant::{always, never};
 use crate::os::file;
 use crate::os::file::{File, TryLockError};
 use crate::os::handle::{Handle, HandleAccess};
@@ -88,6 +89,16 @@ impl Log {
     /// Writes whole lines in one call; they are given without their line breaks. Requires the lock and a refreshed log.
     /// The lines are not in the tree until [`Log::take_in`] is called.
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
+        let mut lines = new.iter();
+        never!(
+            "No line is appended that has a line break inside, which would make two lines of it",
+            lines.any(|line| memchr::memchr(b'\n', line).is_some())
+        )?;
+        never!("No empty line is appended", new.iter().any(Vec::is_empty))?;
+        always!(
+            "Lines are appended only to files of version 3",
+            self.version() == CURRENT_VERSION
+        )?;
         match &mut self.store {
             LogStorage::File(log) if log.open.is_none() => {
                 let outcome = log.write_first(new)?;
@@ -130,6 +141,7 @@ impl Log {
     /// Adds the lines of the file to the tree, up to the end of this write. Returns how many of the written lines are
     /// complete.
     pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
+        let known = tree.node_count() + self.ingest.diagnostics.len();
         if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
@@ -157,7 +169,15 @@ impl Log {
             offset = write_end.min(end + 1);
             whole += 1;
         }
+        always!(
+            "Each whole line of a write is in the tree, or a diagnostic says why not",
+            tree.node_count() + self.ingest.diagnostics.len() >= known + whole
+        )?;
         if let LogStorage::File(log) = &mut self.store {
+            always!(
+                "The lines of a write are read from where it begins",
+                offset >= outcome.start
+            )?;
             log.end = offset;
             log.ends_in_break = outcome.ends_in_break || whole < outcome.lines.len();
         }
@@ -171,9 +191,9 @@ impl Log {
 pub struct WriteOutcome {
     lines: Vec<Vec<u8>>,
     /// The offset in the file at which the first of `lines` is written.
-    start: u64,
+    pub(super) start: u64,
     /// The number of bytes of the lines that are in the file.
-    bytes: usize,
+    pub(super) bytes: usize,
     /// The reason why not all lines were written.
     pub failure: Option<Error>,
     /// The file to sync; `None` in memory.
@@ -187,6 +207,14 @@ pub struct WriteOutcome {
 impl FileLog {
     /// Makes the file, with its header and first entries.
     fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
+        never!(
+            "No file is made for a session that has one",
+            self.open.is_some()
+        )?;
+        never!(
+            "No file is made without a header",
+            self.header_line.is_empty()
+        )?;
         let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
         let created = self.at.folder.create(&self.at.name);
         let created = match created {
@@ -251,9 +279,19 @@ impl FileLog {
         let needs_break = self.has_tail(file)?;
         let text = joined(&new, needs_break);
         let lead = usize::from(needs_break);
+        always!(
+            "Each line of a write ends with a line break",
+            text.ends_with(b"\n")
+        )?;
         let written = match write_once(file, &text) {
             Ok(0) => return Err(full("nothing of the entry could be written")),
-            Ok(written) => written,
+            Ok(written) => {
+                always!(
+                    "The system writes no more bytes than it was given",
+                    written <= text.len()
+                )?;
+                written
+            }
             Err(error) => return Err(self.failed("write", &error)),
         };
         let end = self.end_of_write(file, written)?;
@@ -292,6 +330,10 @@ impl FileLog {
         if let (Some(open), Ok(status)) = (&self.open, file::status_of(file))
             && status.size == end
         {
+            always!(
+                "Lines are written to the file that was read, and whose lock is held",
+                status.identity == open.identity
+            )?;
             // No other process has written since the lock was taken.
             open.seen.set(Some(status));
             return Ok(end);
@@ -336,6 +378,10 @@ impl FileLog {
         };
         let file = self.file(open, HandleAccess::Read)?;
         self.pass_break(&file);
+        always!(
+            "The lines that others wrote before a write are read before those of the write",
+            self.end <= until
+        )?;
         let mut lines = lines::Lines::new(&file, self.end);
         while let Some(mut line) = lines
             .next()

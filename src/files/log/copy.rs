@@ -7,6 +7,7 @@ use super::body::Bodies;
 use super::ingest::Ingest;
 use super::lines;
 use super::state::{FileLog, Log, OpenFile, OpenedLog};
+use crate::invariant::{always, never};
 use crate::os::file::{self, File, Location};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::os::temporary::Temporary;
@@ -86,6 +87,10 @@ impl LogWriter {
             len: bytes.len() as u64,
             terminated: true,
         };
+        never!(
+            "No line of a new session file has a line break inside",
+            memchr::memchr(b'\n', bytes).is_some()
+        )?;
         self.ingest
             .line(&mut self.tree, &Bodies::nothing(), &line)?;
         self.end += line.len + 1;
@@ -130,6 +135,10 @@ impl LogWriter {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
         let file = self.output.finish().map_err(failed)?;
+        always!(
+            "A new session file has as many bytes as its lines",
+            file::status_of(&file).map_err(failed)?.size == self.end
+        )?;
         if synced {
             file.sync_all().map_err(failed)?;
         }

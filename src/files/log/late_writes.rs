@@ -10,6 +10,7 @@ use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::state::{Log, LogStorage};
 use crate::cancel::Cancel;
+use crate::invariant::{always, never};
 use crate::os::file;
 use crate::os::file::File;
 use crate::os::handle::HandleAccess;
@@ -160,6 +161,10 @@ impl ReplacedFile {
         let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
+        always!(
+            "A replaced file is read on from where it was read before",
+            end >= from
+        )?;
         self.read_to = end;
         self.looked_at = size.max(end);
         self.is_settled = is_last_look;
@@ -175,6 +180,14 @@ impl ReplacedFile {
         if self.pending.is_empty() {
             self.carried_to = self.read_to;
         }
+        always!(
+            "No line of a replaced file is passed before it was read",
+            self.carried_to <= self.read_to
+        )?;
+        never!(
+            "No late line has a line break inside",
+            self.pending.iter().any(|line| line.contains(&b'\n'))
+        )?;
         Ok(self.pending.clone())
     }
 
@@ -222,6 +235,13 @@ impl Log {
     ) -> Result<Option<Arc<File>>> {
         let outcome = self.write(lock, lines)?;
         self.refresh(tree)?;
+        let written_to = outcome.start + outcome.bytes as u64;
+        if let (LogStorage::File(log), None) = (&self.store, &outcome.failure) {
+            always!(
+                "A late line is passed only when it is in the new file, and read from there",
+                log.end >= written_to
+            )?;
+        }
         match outcome.failure {
             Some(failure) => Err(failure),
             None => Ok(outcome.file),

@@ -8,6 +8,7 @@ use super::header::CURRENT_VERSION;
 use super::lines::{Lines, trimmed};
 use super::recover::{LinePart, recover};
 use super::state::{FileLog, Log, LogStorage};
+use crate::invariant::{always, never};
 use crate::os::FileAt;
 use crate::os::file::{self, File, Location};
 use crate::os::handle::HandleAccess;
@@ -45,6 +46,10 @@ impl Log {
             return Err(nothing_to_rewrite());
         };
         let failed = |error: io::Error| log.failed("migrate", &error);
+        always!(
+            "Only a file of version 1 or 2 is migrated",
+            self.needs_rewrite()
+        )?;
         temporary::remove_abandoned(&log.at.folder).map_err(failed)?;
         keep_original(log, old, &backup_suffix(self.version()))?;
         replace(&log.at, &log.at, |out| {
@@ -67,6 +72,10 @@ impl Log {
         let mut text = Vec::new();
         write_migrated(&mut text, &old, from..log.end, None, tree, &bodies)
             .map_err(|error| log.failed("migrate", &error))?;
+        always!(
+            "A migrated entry is a whole line",
+            text.is_empty() || text.ends_with(b"\n")
+        )?;
         let lines = text.split(|byte| *byte == b'\n');
         Ok(lines
             .filter(|line| !line.trim_ascii().is_empty())
@@ -127,6 +136,10 @@ pub fn replace(
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<()> {
     let failed = |error: io::Error| Error::io(&format!("write {}", to.path().display()), &error);
+    never!(
+        "No temporary file replaces another temporary file",
+        temporary::is_temporary(&to.name)
+    )?;
     let written = (|| {
         let temporary = Temporary::for_name(&at.folder, &to.name)?;
         let mut out = BufWriter::with_capacity(BUFFER, &**temporary.file());
@@ -141,6 +154,12 @@ pub fn replace(
 /// Syncs a written file, and gives it the name of `to`.
 pub(super) fn finish(temporary: Temporary, to: &Location) -> io::Result<()> {
     temporary.file().sync_all()?;
+    never!(
+        "No file replaces a session file while it is empty",
+        file::status_of(temporary.file())?.size == 0
+            && to.name.as_encoded_bytes().ends_with(b".jsonl")
+    )
+    .map_err(io::Error::other)?;
     temporary.name(to)?;
     to.folder.sync()
 }
@@ -164,7 +183,7 @@ pub fn copy_range(out: &mut impl Write, file: &File, offset: u64, len: u64) -> i
         out.write_all(room)?;
         copied += length as u64;
     }
-    Ok(())
+    always!("A copy has as many bytes as were asked for", copied == len).map_err(io::Error::other)
 }
 
 /// Whether both files have the same bytes.

@@ -9,6 +9,7 @@ use super::cold::{self, ColdReader, Digest, Piece, SUFFIX, ShedRecords};
 use super::lines::{Lines, RawLine};
 use super::rewrite::{self, copy_range};
 use super::state::{Log, LogStorage};
+use crate::invariant::{always, never};
 use crate::os::file::{self, File, Location};
 use crate::os::temporary;
 use hashbrown::HashMap;
@@ -87,8 +88,25 @@ impl Log {
         if plan.stays.iter().all(Option::is_some) {
             return Ok((Vec::new(), staying));
         }
+        never!(
+            "The path to the position where the file opens is never shed",
+            plan.holds(tree, tree.file_leaf())
+        )?;
+        never!(
+            "The path of the leaf is never shed",
+            plan.holds(tree, tree.leaf())
+        )?;
         let branches = session.write_cold(&plan)?;
+        let entries: u64 = branches.iter().map(|branch| branch.entries).sum();
+        always!(
+            "Each line that leaves the session file is in the cold file before",
+            entries == plan.moved()
+        )?;
         let records = shed::records(tree, source, &branches);
+        always!(
+            "Each branch in the cold file has a record in the session file",
+            records.len() == branches.len()
+        )?;
         session.write_without(&plan, &records)?;
         Ok((branches, staying))
     }
@@ -113,6 +131,10 @@ impl Log {
             return Err(Error::new(Kind::SessionLocked, why));
         }
         let start = cold::first_line(locked, header).map_err(failed)?;
+        always!(
+            "The header comes before the lines of the session",
+            start <= log.end
+        )?;
         Ok(ShedSource {
             at: &log.at,
             tree,
@@ -339,6 +361,21 @@ impl ShedPlan {
     fn moves(&self, offset: u64) -> Option<usize> {
         let branch = self.line_of.get(&offset).copied();
         branch.filter(|branch| self.stays.get(*branch).is_some_and(Option::is_none))
+    }
+
+    /// Whether the position is in a branch that moves.
+    fn holds(&self, tree: &Tree, position: Option<Node>) -> bool {
+        let moving = self.heads.iter().zip(&self.stays);
+        let mut moving = moving.filter(|(_, stays)| stays.is_none());
+        position.is_some_and(|position| moving.any(|(head, _)| tree.is_ancestor(*head, position)))
+    }
+
+    /// The number of lines that move.
+    fn moved(&self) -> u64 {
+        let lines = self.line_of.keys();
+        lines
+            .filter(|offset| self.moves(**offset).is_some())
+            .count() as u64
     }
 
     fn stay(&mut self, branch: usize, reason: StayReason, by: Option<String>) -> bool {

@@ -7,6 +7,7 @@ use super::repair::locked;
 use super::rewrite::{self, copy_range};
 use super::shed::{ShedSource, WholeLines};
 use super::state::{Log, LogStorage, OpenedLog, Standing};
+use crate::invariant::always;
 use crate::os::file::File;
 #[cfg(any(test, feature = "simulation"))]
 use crate::os::file::Location;
@@ -44,6 +45,10 @@ impl Log {
             id.is_some_and(|id| tree.find_any(&id).is_some())
         })?;
         let stored = cold::open(at)?;
+        always!(
+            "A branch that comes back has a record in the session file",
+            entry_ids.iter().all(|id| records.has(id))
+        )?;
         let temporary = Temporary::for_name(&at.folder, &at.name).map_err(failed)?;
         write_with(&session, stored.as_ref(), is_meant, temporary.file()).map_err(failed)?;
         if let Some(check) = check {

@@ -6,6 +6,7 @@
 use super::file::{self, File, Folder, Location};
 use super::handle::HandleAccess;
 use super::time;
+use crate::invariant::{always, never};
 use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::io;
@@ -37,6 +38,11 @@ impl Temporary {
                 folder: Arc::clone(folder),
                 name: temporary_name(name),
             };
+            always!(
+                "An unfinished file has a name by which it is found after its process has died",
+                is_temporary(&at.name)
+            )
+            .map_err(io::Error::other)?;
             let file = folder.create(&at.name)?;
             let new = Self {
                 at,
@@ -91,6 +97,7 @@ impl Temporary {
 
     fn named(mut self, renamed: io::Result<()>) -> io::Result<()> {
         renamed?;
+        never!("A temporary file gets its name once", self.is_named).map_err(io::Error::other)?;
         self.is_named = true;
         // Other processes may have opened the file under its final name, and lock it before they append.
         let _released = self.file.unlock();
@@ -140,6 +147,11 @@ pub fn remove_abandoned(folder: &Folder) -> io::Result<()> {
 }
 
 fn remove_if_abandoned(folder: &Folder, name: &OsStr) -> io::Result<()> {
+    always!(
+        "Only temporary files are removed as abandoned",
+        is_temporary(name)
+    )
+    .map_err(io::Error::other)?;
     let Ok(file) = folder.file(name, HandleAccess::Read) else {
         return Ok(());
     };

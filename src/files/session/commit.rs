@@ -471,6 +471,7 @@ impl SessionState {
         is_published: bool,
     ) -> Result<WrittenLines> {
         let (lines, leaf_after) = (planned.own_lines(), planned.leaf_after());
+        self.check_plan(&lock, &planned)?;
         let landed = self.log.write(&lock, planned.lines);
         let landed = match landed {
             Err(error) if is_published => {
@@ -535,6 +536,7 @@ impl SessionState {
                 }
             }
         }
+        self.check_written(landed.failure.is_some(), whole, lines)?;
         let unsynced = match landed.file {
             Some(file) if landed.created => {
                 self.sync_creation(&file)?;

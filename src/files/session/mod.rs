@@ -27,6 +27,7 @@ pub use running::Activity;
 pub use state::{Changes, OrderChange, Session, SessionGuard, SessionState};
 
 use crate::blocking::blocking;
+use crate::invariant::always;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::cold::{self, ShedRecords};
@@ -420,6 +421,10 @@ impl SessionState {
         let before = self.tree.node_count();
         let file_leaf = self.tree.file_leaf();
         self.log.refresh(&mut self.tree)?;
+        always!(
+            "Reading on takes no entry out of the tree",
+            self.tree.node_count() >= before
+        )?;
         let mut changes = Changes {
             diagnostics: self.log.take_diagnostics(),
             ..Changes::default()
@@ -452,6 +457,10 @@ impl SessionState {
                 None => opened.tree.file_leaf(),
             },
         };
+        always!(
+            "The leaf is an entry of the tree in which it is looked up",
+            leaf.is_none_or(|leaf| opened.tree.find(opened.tree.id(leaf)) == Some(leaf))
+        )?;
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
         self.tree.take_place_of(&old_tree);

@@ -2,7 +2,9 @@
 
 use super::running::Activity;
 use super::sync::Syncer;
+use crate::invariant::{always, never};
 use crate::log::Log;
+use crate::log::append::Lock;
 use crate::log::diagnostic::Diagnostic;
 use crate::log::late_writes::ReplacedFile;
 use crate::log::upstream::Upstream;
@@ -11,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::Result;
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::SessionId;
 use treelined_core::tree::below::Below;
@@ -95,4 +99,47 @@ pub struct Changes {
 pub struct OrderChange {
     /// The id of the last entry up to which no entry has changed; `None` if the first entry has changed.
     pub since: Option<String>,
+}
+
+impl SessionState {
+    /// Checks lines before they are written.
+    pub(super) fn check_plan(&self, lock: &Lock, planned: &PlannedLines) -> Result<()> {
+        never!(
+            "Nothing is planned for a session that is open for reading only",
+            self.read_only
+        )?;
+        always!(
+            "The operations of a group end in the order of their lines, and at one of them",
+            planned.ends.is_sorted()
+                && planned
+                    .ends
+                    .last()
+                    .is_none_or(|last| *last <= planned.lines.len())
+        )?;
+        always!(
+            "An operation in the background keeps the position where the file opens",
+            !planned.background || planned.keeps && planned.stays
+        )?;
+        always!(
+            "A session with a file is written only while its lock is held",
+            !self.log.is_written() || lock.file().is_some()
+        )?;
+        never!(
+            "Nothing is appended to a file before its migration",
+            self.log.needs_rewrite()
+        )
+    }
+
+    /// Checks the outcome of a write of which `whole` lines are complete, and its operation has `lines`.
+    pub(super) fn check_written(&self, has_failed: bool, whole: usize, lines: usize) -> Result<()> {
+        always!(
+            "An operation that does not fail has all of its lines in the file",
+            has_failed || whole >= lines
+        )?;
+        let mut leaf = self.tree.leaf().into_iter();
+        never!(
+            "The leaf is never at a leaf record",
+            leaf.any(|leaf| self.tree.kind(leaf) == EntryKind::LeafRecord)
+        )
+    }
 }

@@ -3,6 +3,7 @@
 //! One sync runs at a time for each session. Lines that are written meanwhile share the next sync.
 
 use crate::blocking::begin;
+use crate::invariant::always;
 use crate::lock::lock;
 use crate::os::file::{self, File, Folder, Identity};
 use crate::os::handle;
@@ -77,6 +78,23 @@ impl SyncRecord {
         self.synced = Some((identity, size.max(from)));
     }
 
+    /// Checks the record after a sync of this file, which had `size` bytes when the sync began.
+    fn judged(&self, identity: Identity, size: u64, is_synced: bool) -> Result<()> {
+        let mut lost = self.lost.iter().filter(|(of, _)| *of == identity);
+        always!(
+            "A sync is recorded for the file that it was of",
+            self.synced.is_some_and(|(of, _)| of == identity)
+        )?;
+        always!(
+            "The bytes of a failed sync are remembered as lost",
+            is_synced || lost.any(|(_, lost)| lost.end >= size)
+        )?;
+        always!(
+            "The record of failed syncs is bounded",
+            self.lost.len() <= MAX_LOST
+        )
+    }
+
     fn lose(&mut self, identity: Identity, span: Range<u64>) {
         let is_full = self.lost.len() >= MAX_LOST;
         match self.lost.last_mut() {
@@ -119,6 +137,8 @@ struct SyncState {
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// The files that were written since the last sync began: one file, or two after a migration.
     unsynced: Vec<UnsyncedFile>,
+    /// The file whose name is on disk, by a sync of the folder that did not fail.
+    named: Option<Identity>,
     running: bool,
     record: SyncRecord,
     /// Whether the timer of the durability `interval` runs.
@@ -136,6 +156,7 @@ impl Syncer {
                 folder,
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
+                named: None,
                 running: false,
                 record: SyncRecord::default(),
                 scheduled: false,
@@ -286,10 +307,11 @@ impl Syncer {
 }
 
 impl SyncState {
-    /// The folder, if this file was never synced here.
+    /// The folder, unless it was synced since it has this file. Unlike that of a file, a sync of a folder that failed
+    /// is tried again.
     fn folder_to_sync(&self, identity: Identity) -> Option<Arc<Folder>> {
-        let is_known = self.record.synced.is_some_and(|(of, _)| of == identity);
-        self.folder.clone().filter(|_| !is_known)
+        let is_named = self.named == Some(identity);
+        self.folder.clone().filter(|_| !is_named)
     }
 
     fn note(&mut self, new: UnsyncedFile) {
@@ -315,18 +337,28 @@ fn run(state: &Mutex<SyncState>) {
                 std::mem::take(&mut state.unsynced),
             )
         };
-        UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
+        let counted = UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
+        let counts = always!(
+            "Each file that waits for a sync is counted once",
+            counted >= files.len()
+        );
+        let alone = always!("One sync of a session runs at a time", lock(state).running);
         // A failed sync is not repeated, since a later success would prove nothing.
-        let mut synced = Ok(());
+        let mut synced = counts.and(alone);
         for unsynced in files {
             let before = file::status_of(&unsynced.file);
             let mut done = unsynced.sync();
             if let Ok(status) = before {
                 let folder = lock(state).folder_to_sync(status.identity);
                 let named = folder.map_or(Ok(()), |folder| folder.sync());
+                let mut state = lock(state);
+                if named.is_ok() {
+                    state.named = Some(status.identity);
+                }
                 done = done.and(named);
-                let record = &mut lock(state).record;
+                let record = &mut state.record;
                 record.note(status.identity, status.size, done.is_ok());
+                synced = synced.and(record.judged(status.identity, status.size, done.is_ok()));
             }
             synced = synced.and(done.map_err(|error| failed(&error)));
         }
@@ -355,6 +387,26 @@ mod tests {
             identity,
             spans: vec![span],
         }
+    }
+
+    /// After a first write whose folder could not be synced, later appends were answered as durable although the name of
+    /// the file was not: the sync of the folder was never tried again.
+    #[test]
+    fn a_folder_is_synced_until_that_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::open(folder.path()).unwrap());
+        let syncer = Syncer::new(Durability::Always, Some(folder));
+        let file = tempfile::tempfile().unwrap();
+        let identity = file::status_of(&file).unwrap().identity;
+        syncer.making_failed(&file);
+        assert!(lock(&syncer.state).folder_to_sync(identity).is_some());
+        let (sender, _receiver) = oneshot::channel();
+        lock(&syncer.state).waiting.push(sender);
+        lock(&syncer.state).running = true;
+        let file = Arc::new(file);
+        lock(&syncer.state).note(UnsyncedFile { file, folder: None });
+        run(&syncer.state);
+        assert!(lock(&syncer.state).folder_to_sync(identity).is_none());
     }
 
     /// A later sync that succeeds proves nothing about bytes whose sync failed.

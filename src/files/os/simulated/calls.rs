@@ -97,6 +97,7 @@ fn open(state: &mut State, node: NodeId, process: usize, flags: OFlags) -> u64 {
         process,
         appends,
         position: 0,
+        has_failed: false,
     };
     state.files.insert(number, file);
     number

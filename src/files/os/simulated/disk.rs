@@ -70,11 +70,20 @@ pub enum Change {
     },
 }
 
+/// What was asked of the disk about a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Synced,
+    /// Its sync failed. Linux then takes the bytes for written, so later syncs pass over them.
+    Failed,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     pub nodes: BTreeMap<NodeId, Node>,
     first: BTreeMap<NodeId, Node>,
-    changes: Vec<(Change, bool)>,
+    changes: Vec<(Change, Asked)>,
     /// The number of changes before the last sync of anything. A journal that keeps the order has all names of these.
     committed: usize,
     next: NodeId,
@@ -144,25 +153,48 @@ impl Disk {
 
     pub fn change(&mut self, change: Change) {
         apply(&mut self.nodes, &change);
-        self.changes.push((change, false));
+        self.changes.push((change, Asked::Nothing));
     }
 
-    /// Makes the content and the size of a file durable.
+    /// Makes the content and the size of a file durable, except bytes whose sync has failed before.
     pub fn sync_file(&mut self, id: NodeId) {
-        for (change, synced) in &mut self.changes {
-            *synced |= matches!(change, Change::Write { node, .. } | Change::Size { node, .. } if *node == id);
-        }
+        self.ask_of(id, Asked::Synced);
         self.committed = self.changes.len();
+    }
+
+    /// Fails to make the content and the size of a file durable.
+    pub fn fail_file(&mut self, id: NodeId) {
+        self.ask_of(id, Asked::Failed);
+    }
+
+    fn ask_of(&mut self, id: NodeId, outcome: Asked) {
+        for (change, asked) in &mut self.changes {
+            if *asked == Asked::Nothing && of_file(change, id) {
+                *asked = outcome;
+            }
+        }
+    }
+
+    /// Whether the first bytes of a file are not synced.
+    pub fn is_new(&self, id: NodeId) -> bool {
+        let mut open = self
+            .changes
+            .iter()
+            .filter(|(_, asked)| *asked == Asked::Nothing);
+        open.any(|(change, _)| of_file(change, id) && matches!(change, Change::Write { at: 0, .. }))
     }
 
     /// Makes the names in a folder durable.
     pub fn sync_folder(&mut self, id: NodeId) {
-        for (change, synced) in &mut self.changes {
-            *synced |= match change {
+        for (change, asked) in &mut self.changes {
+            let is_meant = match change {
                 Change::Name { folder, .. } | Change::Unname { folder, .. } => *folder == id,
                 Change::Rename { from, to, .. } => from.0 == id || to.0 == id,
                 Change::Write { .. } | Change::Size { .. } => false,
             };
+            if is_meant {
+                *asked = Asked::Synced;
+            }
         }
         self.committed = self.changes.len();
     }
@@ -174,9 +206,9 @@ impl Disk {
         let journal = self.committed as u64 + random.below(left as u64 + 1);
         // The files whose later writes are lost, since an earlier one is.
         let mut ended = std::collections::BTreeSet::new();
-        for (number, (change, synced)) in self.changes.iter().enumerate() {
+        for (number, (change, asked)) in self.changes.iter().enumerate() {
             let kept = match (profile, change) {
-                _ if *synced => Some(change.clone()),
+                _ if *asked == Asked::Synced => Some(change.clone()),
                 (Profile::All, _) => Some(change.clone()),
                 (Profile::Synced, _) => None,
                 (Profile::Anything { sector }, Change::Write { node, at, data }) => {
@@ -207,6 +239,10 @@ impl Disk {
         }
         Self::of(reachable(&nodes))
     }
+}
+
+fn of_file(change: &Change, id: NodeId) -> bool {
+    matches!(change, Change::Write { node, .. } | Change::Size { node, .. } if *node == id)
 }
 
 fn apply(nodes: &mut BTreeMap<NodeId, Node>, change: &Change) {

@@ -43,6 +43,9 @@ pub trait FileAt {
 impl FileAt for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.call("read", |state, node| {
+            if state.fails() {
+                return Err(Errno::IO);
+            }
             let data = &state.disk.node(node).ok_or(Errno::NOENT)?.data;
             let from = usize::try_from(offset)
                 .unwrap_or(usize::MAX)
@@ -110,7 +113,11 @@ impl File {
     pub fn sync_all(&self) -> io::Result<()> {
         self.call("sync", |state, node| {
             let known = state.disk.node(node).ok_or(Errno::NOENT)?;
-            if known.is_folder {
+            let is_folder = known.is_folder;
+            if self.fails_to_sync(state, node) {
+                return Err(Errno::IO);
+            }
+            if is_folder {
                 if state.rules.left_out != LeftOut::FolderSync {
                     state.disk.sync_folder(node);
                 }
@@ -128,6 +135,27 @@ impl File {
             }
             Ok(())
         })
+    }
+
+    /// Whether this sync fails. The sync of a folder can be tried again; that of a file fails for all processes that have
+    /// it open, each once, as on Linux. The first bytes of a file that has its name are spared (README.md).
+    fn fails_to_sync(&self, state: &mut State, node: NodeId) -> bool {
+        let own = state.files.get_mut(&self.number);
+        if own.is_some_and(|own| std::mem::take(&mut own.has_failed)) {
+            return true;
+        }
+        let is_folder = state.disk.node(node).is_some_and(|node| node.is_folder);
+        if !is_folder && state.disk.is_new(node) || !state.fails() {
+            return false;
+        }
+        if !is_folder {
+            state.disk.fail_file(node);
+            let others = state.files.iter_mut();
+            let others =
+                others.filter(|(number, file)| **number != self.number && file.node == node);
+            others.for_each(|(_, file)| file.has_failed = true);
+        }
+        true
     }
 
     pub fn sync_data(&self) -> io::Result<()> {
@@ -173,6 +201,14 @@ impl File {
             let _killed = self.put(state, bytes.get(..len).unwrap_or_default());
         };
         let mut state = self.world.call(self.process, text, part)?;
+        if state.fails() {
+            let end = state.random.below(bytes.len() as u64 + 1);
+            let bytes = bytes.get(..usize::try_from(end).unwrap_or(0));
+            return match self.put(&mut state, bytes.unwrap_or_default())? {
+                0 => Err(Errno::IO.into()),
+                written => Ok(written),
+            };
+        }
         Ok(self.put(&mut state, bytes)?)
     }
 

@@ -70,6 +70,8 @@ struct State {
     next_file: u64,
     /// The open file that holds the lock of each node.
     locks: BTreeMap<NodeId, u64>,
+    /// One of so many reads, writes and syncs fails.
+    fails_one_in: Option<u64>,
     trace: Vec<String>,
     hash: u64,
 }
@@ -90,6 +92,8 @@ struct OpenFile {
     process: usize,
     appends: bool,
     position: u64,
+    /// Whether another process has failed to sync the file since this one has opened it.
+    has_failed: bool,
 }
 
 /// The payload of the panic that ends a killed process.
@@ -117,6 +121,7 @@ impl World {
                 files: BTreeMap::new(),
                 next_file: 0,
                 locks: BTreeMap::new(),
+                fails_one_in: None,
                 trace: Vec::new(),
                 hash: 0,
             }),
@@ -134,6 +139,11 @@ impl World {
     /// Limits the free bytes of the disk.
     pub fn limit_space(&self, free: Option<u64>) {
         self.lock().disk.space = free;
+    }
+
+    /// Makes one of so many reads, writes and syncs fail with `EIO`.
+    pub fn break_disk(&self, fails_one_in: Option<u64>) {
+        self.lock().fails_one_in = fails_one_in;
     }
 
     /// Runs a process on this thread. Returns `None` if it was killed, or if the power was cut.
@@ -285,6 +295,12 @@ impl World {
 }
 
 impl State {
+    /// Whether a call fails.
+    fn fails(&mut self) -> bool {
+        let random = &mut self.random;
+        self.fails_one_in.is_some_and(|of| random.one_in(of))
+    }
+
     /// Ends a process, which closes its files.
     fn end(&mut self, process: usize, is_killed: bool) {
         if let Some(process) = self.processes.get_mut(process) {

@@ -124,8 +124,11 @@ impl Folder {
     /// Makes a folder (0700) in this folder, unless it exists.
     pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
         match self.make_unsynced(name)? {
-            // The name of the folder must be as durable as its content.
-            true => self.sync(),
+            // The name of the folder must be as durable as its content. A folder that stays without a sync would be
+            // taken for a durable one by the next attempt.
+            true => self.sync().inspect_err(|_| {
+                let _is_used = self.remove_subfolder(name);
+            }),
             false => Ok(()),
         }
     }
