@@ -207,6 +207,11 @@ def each_kind(talk, is_short):
     talk.ask(talk.move("/go 4", 4), "Prompt theta")
     talk.ask(talk.move("/go 6", 6), "Prompt iota")
     talk.ask(talk.move("/undo", 6), "Prompt kappa")
+    # Four more between branches that end in sessions of the agent: ten in all.
+    talk.ask(talk.move("/go 7", 7), "Prompt one")
+    talk.ask(talk.move("/back 1", 7), "Prompt two")
+    talk.ask(talk.move("/go 11", 11), "Prompt three")
+    talk.ask(talk.move("/go 12", 12), "Prompt four")
     if not is_short and talk.name not in BY_TEXT:
         others(talk)
     talk.close()

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use treelined_client::{Client, Entry, ErrorKind, Notification};
 
-/// The space is checked each time that this many snapshots were made.
+/// The space of a root is checked at its first snapshot, and then each time that this many were made.
 const SNAPSHOTS: usize = 16;
 /// The most sessions whose last message is remembered.
 const MAX_FOLLOWED: usize = 1_000;
@@ -41,7 +41,7 @@ pub async fn run(
         state: state.clone(),
         last: HashMap::new(),
         since: Timestamp::now(),
-        saved: 0,
+        saved: Counts::default(),
     };
     writeln!(io::stderr(), "treelined-files: follows the sessions")?;
     while let Some(notification) = notifications.next().await {
@@ -86,7 +86,21 @@ struct Follower {
     last: HashMap<String, String>,
     /// In a session that was not checked before, only messages after this time count.
     since: Timestamp,
-    saved: usize,
+    saved: Counts,
+}
+
+/// The number of snapshots of each root, by the folder of its state.
+#[derive(Default)]
+struct Counts(HashMap<PathBuf, usize>);
+
+impl Counts {
+    /// Counts a snapshot. Returns whether the space of its root is to be checked.
+    fn add(&mut self, folder: &Path) -> bool {
+        let count = self.0.entry(folder.to_owned()).or_default();
+        let is_due = count.is_multiple_of(SNAPSHOTS);
+        *count += 1;
+        is_due
+    }
 }
 
 impl Follower {
@@ -102,8 +116,7 @@ impl Follower {
             Ok(false) => {}
             Ok(true) => {
                 let _none = std::fs::remove_file(path);
-                self.saved += 1;
-                if self.saved.is_multiple_of(SNAPSHOTS) {
+                if self.saved.add(&root.folder) {
                     make_room(&root);
                 }
             }
@@ -220,4 +233,22 @@ fn say(session: &str, error: &anyhow::Error) {
         io::stderr(),
         "treelined-files: {session}: not saved: {error:#}"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once the snapshots of all roots were counted together, from each start on. So a daemon that runs for a few turns
+    /// never looked at the space, and among several roots one was never looked at.
+    #[test]
+    fn the_space_of_each_root_is_checked() {
+        let mut counts = Counts::default();
+        let mut due = |folder: &str| {
+            let checks = (0..33).filter(|_| counts.add(Path::new(folder)));
+            checks.count()
+        };
+        assert_eq!(due("/home/ada/one"), 3);
+        assert_eq!(due("/home/ada/two"), 3);
+    }
 }

@@ -78,11 +78,12 @@ async fn moved(
     let setup = setup.context("the editor has not said in which folder the session is")?;
     if let Some(left) = left::at(live, &command.session, &setup, recorder, &place, step).await? {
         place.client.set_leaf(target.entry.as_deref()).await?;
-        switch(live, &command.session, &left, recorder);
-        return Ok(notice(
-            &target,
-            "The agent continues its own session of this branch.",
-        ));
+        // The settings may have changed since the conversation left the session.
+        live.router().agents.mute(&left, &command.session);
+        let mut there = There::of(left, "The agent continues its own session of this branch.");
+        let failures = settings(live, &command.session, &mut there).await;
+        switch(live, &command.session, &there.agent, recorder);
+        return Ok(notice(&target, &format!("{}{failures}", there.words)));
     }
     let entry = target.entry.as_deref();
     let mut there = open(live, &command.session, &setup, recorder, &place, entry).await?;
@@ -519,6 +520,16 @@ pub(super) async fn settings(live: &Live, editor: &str, there: &mut There) -> St
 }
 
 impl There {
+    /// A session of the agent that is open already.
+    fn of(agent: String, words: &str) -> There {
+        There {
+            agent,
+            is_text: false,
+            about: Value::Null,
+            words: words.to_owned(),
+        }
+    }
+
     /// Adds a setting to the answer that the editor gets about the session.
     fn set(&mut self, params: &str, mut result: Value) {
         let params: Value = serde_json::from_str(params).unwrap_or_default();

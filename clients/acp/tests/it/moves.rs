@@ -80,13 +80,17 @@ fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
     // It is handed over once.
     assert_eq!(shown(&mut editor, "s1").2.len(), 1);
 
+    // Once a session that the conversation had left kept the mode that it had then, and the editor showed another one.
+    let mode = json!({ "sessionId": "s1", "modeId": "build" });
+    editor.ask("session/set_mode", mode);
     let text = answer(&mut editor, "s1", "/go 3");
     assert!(
         text.starts_with("— after 3 “three” —\n\nThe agent continues"),
         "{text}"
     );
-    let (session, _, prompt) = shown(&mut editor, "s1");
-    assert_eq!((session.as_str(), prompt.len()), ("s1", 1));
+    let (session, mode, prompt) = shown(&mut editor, "s1");
+    assert_eq!((session.as_str(), mode), ("s1", json!("build")));
+    assert_eq!(prompt.len(), 1);
     let text = answer(&mut editor, "s1", "/tree");
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Random numbers. The same seed gives the same numbers (SplitMix64).
 pub(super) struct Chance(pub(super) u64);
@@ -55,6 +56,8 @@ const NAMES: [&[u8]; 16] = [
     b"tab\t",
 ];
 
+const IGNORED: &str = "*.log\nignored\n";
+
 pub(super) fn is_ignored(name: &[u8]) -> bool {
     let mut parts = name.split(|byte| *byte == b'/');
     parts.any(|part| part.ends_with(b".log") || part == b"ignored")
@@ -69,15 +72,13 @@ impl World {
     /// A new folder. Half of these folders are a repository of the user's.
     pub(super) fn new(root: &Path, chance: &mut Chance) -> World {
         fs::create_dir(root).unwrap();
-        fs::write(root.join(".gitignore"), "*.log\nignored\n").unwrap();
+        fs::write(root.join(".gitignore"), IGNORED).unwrap();
         let world = World {
             root: root.to_owned(),
             number: 0,
         };
         if chance.below(2) == 0 {
-            git(root, &["init", "--quiet"]);
-            git(root, &["add", ".gitignore"]);
-            git(root, &["commit", "--quiet", "--message", "first"]);
+            commit_first(root);
         }
         world
     }
@@ -155,6 +156,43 @@ impl World {
         let mut files = Files::new();
         walk(&self.root, &self.root, &mut files);
         files
+    }
+}
+
+/// Makes a repository with one commit of the `.gitignore`. The calls of git for it are made once, as each takes
+/// milliseconds.
+fn commit_first(root: &Path) {
+    static MADE: OnceLock<BTreeMap<PathBuf, Option<Vec<u8>>>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join(".gitignore"), IGNORED).unwrap();
+        git(folder, &["init", "--quiet", "--template="]);
+        git(folder, &["add", ".gitignore"]);
+        git(folder, &["commit", "--quiet", "--message", "first"]);
+        let mut found = BTreeMap::new();
+        let mut folders = vec![folder.join(".git")];
+        while let Some(above) = folders.pop() {
+            let name = above.strip_prefix(folder).unwrap().to_owned();
+            found.insert(name, None);
+            for path in fs::read_dir(above).unwrap() {
+                let path = path.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let name = path.strip_prefix(folder).unwrap().to_owned();
+                    found.insert(name, Some(fs::read(path).unwrap()));
+                }
+            }
+        }
+        found
+    });
+    // A folder is before the files in it.
+    for (name, bytes) in made {
+        match bytes {
+            Some(bytes) => fs::write(root.join(name), bytes).unwrap(),
+            None => fs::create_dir(root.join(name)).unwrap(),
+        }
     }
 }
 
