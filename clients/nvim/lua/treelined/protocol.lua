@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964',
+  schema_hash = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

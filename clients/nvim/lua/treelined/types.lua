@@ -1013,7 +1013,7 @@
 ---@field by? treelined.UsageBy The rows. Default: `day`.
 ---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
 ---@field limit? integer The most rows, at most 10,000. Default: 1,000.
----@field since? string Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+---@field since? string Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
 --- The result of `get_usage`.
 ---@class treelined.GetUsageResult
@@ -1122,7 +1122,7 @@
 ---@field large? boolean Whether to import also the sources that would become more than the limits allow. Default: false: such a source is left out, and `files` has it with the error `importTooLarge`.
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
 ---@field redact? boolean Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
----@field since? string Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+---@field since? string Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
 ---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
 
 --- The result of `import_sessions`.
@@ -1963,7 +1963,7 @@
 ---@field readMs? integer With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
 ---@field role? string Only messages of this role. Default: all entries.
 ---@field sessionId? string Only the session with this id. Default: all sessions.
----@field since? string Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+---@field since? string Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
 ---@field source? string Only entries imported from this program. Default: all entries.
 ---@field syntax? treelined.SearchSyntax The form of `query`. Default: `plain`.
 ---@field team? boolean True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964"
+SCHEMA_HASH = "sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -492,7 +492,7 @@ class AsyncMethods(ABC):
 
         `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
-        `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+        `since`: Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
 
         `until`: Only entries before this time, as `since`. Default: no limit.
 
@@ -641,7 +641,7 @@ class AsyncMethods(ABC):
 
         `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
 
-        `since`: Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+        `since`: Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
         `limit`: The most rows, at most 10,000. Default: 1,000.
 
@@ -717,7 +717,7 @@ class AsyncMethods(ABC):
 
         `cwd`: Only conversations of this working directory. Default: all.
 
-        `since`: Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+        `since`: Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 
@@ -3026,7 +3026,7 @@ class Methods(ABC):
 
         `directory`: The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
 
-        `since`: Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+        `since`: Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
 
         `until`: Only entries before this time, as `since`. Default: no limit.
 
@@ -3175,7 +3175,7 @@ class Methods(ABC):
 
         `cwd`: Only sessions of this working directory and of those below it. Default: all sessions.
 
-        `since`: Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+        `since`: Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
         `limit`: The most rows, at most 10,000. Default: 1,000.
 
@@ -3251,7 +3251,7 @@ class Methods(ABC):
 
         `cwd`: Only conversations of this working directory. Default: all.
 
-        `since`: Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+        `since`: Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 

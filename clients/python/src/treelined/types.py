@@ -2515,7 +2515,7 @@ class GetUsageParams(TypedDict, total=False):
     cwd: str | None
     """Only sessions of this working directory and of those below it. Default: all sessions."""
     since: str | None
-    """Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers."""
+    """Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers."""
     limit: int | None
     """The most rows, at most 10,000. Default: 1,000."""
 

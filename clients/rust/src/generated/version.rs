@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964";
+    "sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0";

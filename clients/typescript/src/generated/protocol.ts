@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:c303df2811c1bf1bd96da8441f0aeb9f5fdeb9250572b113e94f4714e3980964';
+export const SCHEMA_HASH = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0';
 
 /** Params and result by method. */
 export interface Methods {

@@ -5286,7 +5286,7 @@ export interface GetUsageParams {
    */
   cwd?: string | null;
   /**
-   * Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+   * Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
    */
   since?: string | null;
   /**
@@ -5491,7 +5491,7 @@ export interface ImportSessionsParams {
    */
   cwd?: string | null;
   /**
-   * Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+   * Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
    */
   since?: string | null;
   /**
@@ -7336,7 +7336,7 @@ export interface SearchParams {
    */
   directory?: string | null;
   /**
-   * Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+   * Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
    */
   since?: string | null;
   /**

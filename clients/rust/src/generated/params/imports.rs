@@ -75,7 +75,7 @@ pub struct ImportSessionsParams {
     /// Only conversations of this working directory. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    /// Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Whether to write nothing and only report. Default: false.

@@ -26,7 +26,7 @@ pub struct GetUsageParams {
     /// Only sessions of this working directory and of those below it. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+    /// Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// The most rows, at most 10,000. Default: 1,000.
@@ -73,7 +73,7 @@ pub struct SearchParams {
     /// The directory in which a relative `cwd:` of `query` begins. Default: none, and a relative one is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+    /// Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Only entries before this time, as `since`. Default: no limit.

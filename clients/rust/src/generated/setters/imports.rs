@@ -26,7 +26,7 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
-    /// Only conversations with activity since this time, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    /// Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
     pub fn since(mut self, since: impl Into<String>) -> Self {
         self.params.since = Some(since.into());
         self

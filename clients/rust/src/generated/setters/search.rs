@@ -74,7 +74,7 @@ impl<R> Call<SearchParams, R> {
         self
     }
 
-    /// Only entries of this time or later, as `2026-11-22T08:16:21Z` or `2026-11-22` (UTC). Default: no limit.
+    /// Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
     pub fn since(mut self, since: impl Into<String>) -> Self {
         self.params.since = Some(since.into());
         self
@@ -144,7 +144,7 @@ impl<R> Call<GetUsageParams, R> {
         self
     }
 
-    /// Only answers since this instant in RFC 3339, or since the beginning of this day in UTC (`2026-11-22`). Default: all answers.
+    /// Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
     pub fn since(mut self, since: impl Into<String>) -> Self {
         self.params.since = Some(since.into());
         self
