@@ -94,7 +94,7 @@ fn without_answers_usage_says_so() {
     assert_eq!(counted(&home, &[])["rows"], json!([]));
     let wrong = home.run(&["usage", "--since", "soon"], &[], "");
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("must be a day"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("is not a time"), "{}", wrong.stderr);
 }
 
 /// The tokens that `ccusage daily --json --offline --timezone UTC` (npm, 17.2.1) prints for the same files of Claude
