@@ -13,10 +13,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use treelined_client::{Client, Entry, ErrorKind, Notification};
 
 /// The space of a root is checked at its first snapshot, and then each time that this many were made.
 const SNAPSHOTS: usize = 16;
+/// Repositories are packed when no session has changed for so long.
+const IDLE: Duration = Duration::from_secs(600);
 /// The most sessions whose last message is remembered.
 const MAX_FOLLOWED: usize = 1_000;
 
@@ -42,9 +45,17 @@ pub async fn run(
         last: HashMap::new(),
         since: Timestamp::now(),
         saved: Counts::default(),
+        grown: HashMap::new(),
     };
     writeln!(io::stderr(), "treelined-files: follows the sessions")?;
-    while let Some(notification) = notifications.next().await {
+    loop {
+        let Ok(next) = tokio::time::timeout(IDLE, notifications.next()).await else {
+            follower.pack().await;
+            continue;
+        };
+        let Some(notification) = next else {
+            return Ok(());
+        };
         let mut changed = BTreeMap::new();
         match notification {
             Notification::SessionsChanged(list) => {
@@ -76,7 +87,6 @@ pub async fn run(
             follower.look(&session, &cwd).await;
         }
     }
-    Ok(())
 }
 
 struct Follower {
@@ -87,6 +97,8 @@ struct Follower {
     /// In a session that was not checked before, only messages after this time count.
     since: Timestamp,
     saved: Counts,
+    /// The roots with snapshots since they were packed, by the folders of their state.
+    grown: HashMap<PathBuf, Root>,
 }
 
 /// The number of snapshots of each root, by the folder of its state.
@@ -119,12 +131,27 @@ impl Follower {
                 if self.saved.add(&root.folder) {
                     make_room(&root);
                 }
+                self.grown.insert(root.folder.clone(), root);
             }
             Err(error) => {
                 say(session, &error);
                 let (session, why) = (session.to_owned(), format!("{error:#}"));
                 let _not_shown = state::write(&path, &Failure { session, why });
             }
+        }
+    }
+
+    /// Packs what the snapshots have left, root by root.
+    async fn pack(&mut self) {
+        for (_, root) in self.grown.drain() {
+            let pack = move || {
+                let lock = root.lock(WAIT);
+                let packed = lock.and_then(|lock| space::pack_loose(&root, &lock, space::LOOSE));
+                if let Err(error) = packed {
+                    report(&root, &error);
+                }
+            };
+            let _panicked = tokio::task::spawn_blocking(pack).await;
         }
     }
 
@@ -222,9 +249,13 @@ fn make_room(root: &Root) {
         }
     });
     if let Err(error) = pruned {
-        let path = root.path.display();
-        let _written = writeln!(io::stderr(), "treelined-files: {path}: {error:#}");
+        report(root, &error);
     }
+}
+
+fn report(root: &Root, error: &anyhow::Error) {
+    let path = root.path.display();
+    let _written = writeln!(io::stderr(), "treelined-files: {path}: {error:#}");
 }
 
 /// Writes an error to stderr. If stderr is closed, `failure.json` still has the error.

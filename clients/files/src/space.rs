@@ -11,6 +11,9 @@ use std::path::Path;
 /// The most bytes of a root's shadow repository.
 pub const BUDGET: u64 = 2 << 30;
 
+/// So many objects with a file of their own are packed when nothing else is to be done.
+pub const LOOSE: usize = 1_000;
+
 /// The size and the number of records of a shadow repository.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Use {
@@ -84,6 +87,20 @@ pub fn prune(root: &Root, lock: &Lock, budget: u64) -> anyhow::Result<usize> {
         pack(root, &shadow)?;
     }
     Ok(dropped)
+}
+
+/// Packs the objects of a shadow repository if `least` of them or more have a file of their own. Returns whether it has packed
+/// them.
+pub fn pack_loose(root: &Root, lock: &Lock, least: usize) -> anyhow::Result<bool> {
+    let shadow = root.shadow(lock)?;
+    let counted = String::from_utf8(shadow.run(["count-objects"], None)?.out)?;
+    let loose = counted.split(' ').next().unwrap_or_default();
+    let loose: usize = loose.parse().context("read the number of objects")?;
+    if loose < least {
+        return Ok(false);
+    }
+    pack(root, &shadow)?;
+    Ok(true)
 }
 
 fn drop_old_restores(root: &Root, shadow: &Shadow) -> anyhow::Result<()> {

@@ -500,10 +500,16 @@ fn old_records_are_dropped_to_fit_the_budget() {
     crate::space::prune(&scene.root, &lock, u64::MAX).unwrap();
     let packed = crate::space::of(&scene.root, &lock).unwrap();
     assert_eq!(packed.records, 8);
+    // All objects are packed, so there is nothing to pack when the daemon is idle.
+    assert!(!crate::space::pack_loose(&scene.root, &lock, 1).unwrap());
     let dropped = crate::space::prune(&scene.root, &lock, 1).unwrap();
     assert_eq!(dropped, 8);
     scene.write("file", "it goes on");
     drop(lock);
     scene.save();
+    let lock = scene.root.lock(WAIT).unwrap();
+    assert!(!crate::space::pack_loose(&scene.root, &lock, 1_000).unwrap());
+    assert!(crate::space::pack_loose(&scene.root, &lock, 1).unwrap());
+    assert!(!crate::space::pack_loose(&scene.root, &lock, 1).unwrap());
     assert!(Path::new(&scene.work).join("file").exists());
 }
