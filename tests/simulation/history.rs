@@ -97,7 +97,7 @@ fn first_disk(random: &mut Random, book: &Book) -> Disk {
         cut_at: None,
         is_traced: false,
     };
-    let world = World::new(Disk::new(), random.next(), 1, rules);
+    let world = World::new(Disk::new(), random.number(), 1, rules);
     let count = 1 + random.below(3);
     let sessions: Vec<(String, u64, bool)> = (0..count)
         .map(|number| {
@@ -203,7 +203,7 @@ pub fn run_without(
         cut_at: setting.cut_at,
         is_traced,
     };
-    let world = World::new(disk, random.next(), setting.writers, rules);
+    let world = World::new(disk, random.number(), setting.writers, rules);
     for (writer, call) in &setting.kills {
         world.kill_at(*writer, *call);
     }
@@ -257,7 +257,7 @@ pub fn run_without(
     for (profile, expected) in profiles.chain(PROFILES.map(|profile| (profile, synced))) {
         let left = disk.after_cut(profile, &mut random);
         outcome.states += 1;
-        let judged = verify(left, &pages, expected, random.next());
+        let judged = verify(left, &pages, expected, random.number());
         judged.map_err(|error| said(format!("{profile:?}: {error}")))?;
     }
     let facts = facts.lock().unwrap();

@@ -340,10 +340,10 @@ fn call<T>(
 /// Sets the times of a node that has changed.
 fn touch(state: &mut State, node: NodeId, is_written: bool) {
     let now = START * 1_000_000_000 + state.now;
-    if let Some(node) = state.disk.nodes.get_mut(&node) {
-        if node.changed == 0 || is_written {
-            (node.changed, node.modified) = (now, now);
-        }
+    if let Some(node) = state.disk.nodes.get_mut(&node)
+        && (node.changed == 0 || is_written)
+    {
+        (node.changed, node.modified) = (now, now);
     }
 }
 
@@ -378,7 +378,7 @@ pub fn sleep(pause: Duration) {
 pub(super) fn random() -> Uuid {
     let (world, _) = current();
     let mut state = world.lock();
-    let (high, low) = (state.random.next(), state.random.next());
+    let (high, low) = (state.random.number(), state.random.number());
     uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
         .into_uuid()
 }

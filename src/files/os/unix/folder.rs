@@ -1,6 +1,12 @@
 //! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, and never a
 //! FIFO or a device. New files are private to their owner (session-file.md §1, §5).
 
+// The simulated calls already have the types to which the calls of the system are converted here.
+#![cfg_attr(
+    feature = "simulation",
+    allow(clippy::useless_conversion, clippy::let_unit_value)
+)]
+
 use super::calls::{AsFd, File, OwnedFd, fs, is_folder, make_folders};
 use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
