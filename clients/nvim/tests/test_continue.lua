@@ -7,7 +7,13 @@ local equal = f.equal
 local function shown(t, config)
   local home = t.folder()
   vim.fn.mkdir(home .. '/bin')
-  local script = { '#!/bin/sh', '[ "$1" = --version ] || echo "codex got $# arguments: $*"' }
+  -- On a busy machine the terminal of Neovim loses what a program writes right before it ends.
+  local script = {
+    '#!/bin/sh',
+    '[ "$1" = --version ] && exit',
+    'echo "codex got $# arguments: $*"',
+    'sleep 2',
+  }
   vim.fn.writefile(script, home .. '/bin/codex')
   vim.fn.setfperm(home .. '/bin/codex', 'rwx------')
   local child = t.child(vim.tbl_extend('force', {
