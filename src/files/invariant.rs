@@ -126,7 +126,7 @@ mod tests {
         always!("Two is less than one", 2 < 1).unwrap();
     }
 
-    /// What a release returns.
+    /// A release returns the error.
     #[test]
     fn a_release_refuses_with_an_internal_error() {
         let error = refuse("Two is less than one");

@@ -70,7 +70,7 @@ pub enum Change {
     },
 }
 
-/// What was asked of the disk about a change.
+/// The outcome of the syncs of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nothing,
