@@ -248,9 +248,11 @@
            (answered 0)
            (timer (run-at-time 0 0.001
                                (lambda ()
-                                 (setq asked (1+ asked))
-                                 (treelined-request 'get_tree '(:sessionId "long" :limit 1)
-                                                    (lambda (_) (setq answered (1+ answered))))))))
+                                 ;; A busy machine answers more slowly than the timer asks.
+                                 (when (< asked 200)
+                                   (setq asked (1+ asked))
+                                   (treelined-request 'get_tree '(:sessionId "long" :limit 1)
+                                                      (lambda (_) (setq answered (1+ answered)))))))))
       (unwind-protect
           (dotimes (number 5)
             (treelined-test-say "long" (format "u%d" number) "user" words))
