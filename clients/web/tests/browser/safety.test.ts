@@ -47,15 +47,18 @@ async function watch(watched: Watched): Promise<void> {
   });
 }
 
-/** Scrolls up through the whole path, presses every button of the entries, and collects all signs of harm. */
+/**
+ * Scrolls up through the whole path, opens everything in the entries, and collects all signs of harm. In each part it presses
+ * one button that copies and one link: these show no text of the entry, and each press draws the whole page again.
+ */
 async function walk(page: Page): Promise<string[]> {
   await page.locator('#path').dispatchEvent('wheel');
   await page.evaluate(`window.harm = ${harm.toString()}`);
   return page.evaluate(async () => {
     const found: string[] = [];
     const look = (window as unknown as { harm: () => string[] }).harm;
-    const offers =
-      '#path details:not([open]) > summary, #path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
+    const offers = '#path details:not([open]) > summary, #path .picture, #path .more';
+    const once = ['#path [aria-label^=Copy]', '#path a[aria-label]'];
     const path = document.querySelector('#path');
     if (!path) return ['no path'];
     // This is far more steps than the path needs, however slow the machine is.
@@ -63,6 +66,7 @@ async function walk(page: Page): Promise<string[]> {
     for (let still = 0, step = 0; still < 4; step += 1) {
       if (step > most) return [...found, `not at the top yet: ${path.scrollTop}`];
       for (const offer of document.querySelectorAll<HTMLElement>(offers)) offer.click();
+      for (const offer of once) document.querySelector<HTMLElement>(offer)?.click();
       await new Promise((done) => setTimeout(done, 20));
       found.push(...look());
       const before = path.scrollTop;
