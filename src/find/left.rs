@@ -40,6 +40,9 @@ pub struct SaidText {
     pub text: String,
 }
 
+/// The label of a fork without a title in an imported session (session-file.md §5.8). It is not a reason.
+const FORK: &str = "fork";
+
 /// Explains the branches of one session.
 pub(crate) struct LeftBranches<'t> {
     tree: &'t Tree,
@@ -92,7 +95,10 @@ impl<'t> LeftBranches<'t> {
         let own = self.tree.ancestors(Some(tip));
         let own: Vec<Node> = own.take_while(|node| Some(*node) != left_at).collect();
         let label = |node: &Node| {
-            let label = self.tree.label(*node)?;
+            let label = self
+                .tree
+                .label(*node)
+                .filter(|label| &*label.text != FORK)?;
             Some(said(self.tree, label.entry, &label.text))
         };
         let reason = |kind, said| LeftReason { kind, said };

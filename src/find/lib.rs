@@ -37,8 +37,8 @@ mod tests;
 mod weights;
 
 pub use ask::{
-    AskIndex, AskRequest, MoreHits, NearWords, RankedLines, Ranking, RankingPage, Rankings, ask,
-    rank_lines, unknown_values,
+    AskIndex, AskRequest, MoreHits, NearWords, Phrases, RankedLines, Ranking, RankingPage,
+    Rankings, ask, rank_lines, unknown_values,
 };
 pub use branch::Branch;
 use file::SearchedFile;

@@ -159,31 +159,61 @@ fn reason(error: &regex::Error) -> String {
     }
 }
 
+/// The phrases of a text, each in its quotes.
+pub fn quoted(text: &str) -> String {
+    let mut phrases = String::new();
+    each_word(text, |word, is_phrase| {
+        if is_phrase {
+            phrases.extend(["\"", word, "\" "]);
+        }
+        true
+    });
+    phrases
+}
+
 /// The words and phrases of `text`, folded, each once.
 fn words(text: &str) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let (word, after) = match rest.strip_prefix('"') {
-            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
-            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
-        };
-        rest = after.trim_start();
+    each_word(text, |word, _| {
         let mut folded = Vec::with_capacity(word.len());
         push_folded(&mut folded, word);
         if !folded.is_empty() && !words.contains(&folded) {
             words.push(folded);
         }
-        if words.len() > MOST_WORDS {
-            break;
+        words.len() <= MOST_WORDS
+    });
+    words
+}
+
+/// Passes each word and each phrase of `text` to `see`, and whether it is a phrase, until `see` returns false. The end of the
+/// text also closes a phrase.
+fn each_word<'t>(text: &'t str, mut see: impl FnMut(&'t str, bool) -> bool) {
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (phrase, word) = (rest.strip_prefix('"'), rest.split_once(char::is_whitespace));
+        let (word, after) = match phrase {
+            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
+            None => word.unwrap_or((rest, "")),
+        };
+        rest = after.trim_start();
+        if !see(word, phrase.is_some()) {
+            return;
         }
     }
-    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_phrases_are_quoted() {
+        assert_eq!(
+            quoted(r#"why "cargo  Test" fails 5" "open end"#),
+            "\"cargo  Test\" \"open end\" "
+        );
+        assert_eq!(quoted("no phrase"), "");
+    }
 
     #[test]
     fn white_space_separates_words_and_quotes_hold_them_together() {

@@ -19,22 +19,35 @@ use treelined_files::os::handle::HandleAccess;
 const FIRST: usize = 8 << 10;
 const MOST: usize = 1 << 20;
 
-/// The score that no hit among the candidates exceeds. It is infinite if the line of a candidate is not an entry any
-/// more, since the file has then changed after the candidates were counted.
-pub(super) fn bound(
+/// The score that no hit among the candidates exceeds, found without a look at their lines.
+pub(super) fn unread(request: &AskRequest, candidates: &[Candidate]) -> f64 {
+    let candidates = candidates.iter();
+    let together = candidates.clone().map(|one| one.together);
+    let own = candidates.clone().map(|one| one.own);
+    let own: f64 = match candidates.clone().any(|one| one.has_labels) {
+        // An entry and its label are one hit, and their scores are added.
+        true => own.sum(),
+        false => own.fold(0.0, f64::max),
+    };
+    own * closest(request) * ACTIVE + together.fold(0.0, f64::max)
+}
+
+/// The factor for words that are as near to each other as possible. A word alone is not a phrase.
+fn closest(request: &AskRequest) -> f64 {
+    let phrase = if request.question.len() > 1 { 1.0 } else { 0.0 };
+    closeness(phrase, 1.0, 1.0)
+}
+
+/// Like `unread`, from the lines of the candidates. It is infinite if the line of a candidate is not an entry any more, since
+/// the file has then changed after the candidates were counted.
+pub(super) fn read(
     request: &AskRequest,
     gathered: &Gathered,
     location: &Location,
     candidates: &[Candidate],
 ) -> Result<f64> {
-    let together = candidates
-        .iter()
-        .map(|one| one.together)
-        .fold(0.0, f64::max);
     if candidates.iter().any(|one| one.has_labels) {
-        // An entry and its label are one hit, and their scores are added.
-        let own: f64 = candidates.iter().map(|one| one.own).sum();
-        return Ok(own * closeness(1.0, 1.0, 1.0) * ACTIVE + together);
+        return Ok(unread(request, candidates));
     }
     let failed =
         |error: &io::Error| Error::io(&format!("read {}", location.path().display()), error);
@@ -53,7 +66,7 @@ pub(super) fn bound(
                     None => continue,
                 }
             }
-            false => closeness(1.0, 1.0, 1.0),
+            false => closest(request),
         };
         most = most.max(candidate.own * close * ACTIVE + candidate.together);
     }

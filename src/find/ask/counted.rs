@@ -238,14 +238,26 @@ impl CountedFile {
         (self.found.iter().filter(own).count() + labels) as u64
     }
 
-    /// The offsets of the entries that were found, ascending, if the filters need the tree of the session; otherwise
-    /// `None`.
-    pub(super) fn to_filter(&self, filters: &SearchRequest) -> Option<Vec<u64>> {
+    /// Keeps only the found entries that have all of these terms, which are named by their numbers.
+    pub(super) fn require(&mut self, terms: &[usize]) {
+        let Self { found, weights, .. } = self;
+        found.retain(|found| {
+            let own = weights.get(found.weights.clone()).unwrap_or_default();
+            let has = |term: &usize| own.iter().any(|one| usize::from(one.term) == *term);
+            terms.iter().all(has)
+        });
+    }
+
+    /// The offsets of the entries that were found, ascending, if the filters need the tree of the session or the line of an
+    /// entry; otherwise `None`.
+    pub(super) fn to_filter(&self, request: &AskRequest) -> Option<Vec<u64>> {
+        let filters = &request.filters;
         let has_times = filters.since.is_some() || filters.until.is_some();
         let lacks_time = |found: &FoundEntry| found.entry.at.is_none();
         let is_open = self.found.iter().any(|found| found.is_label)
             || filters.branches != BranchFilter::All
             || filters.without.is_some()
+            || request.phrases.is_some()
             || self.has_archive && !filters.archived
             || has_times && self.found.iter().any(lacks_time);
         let offsets = self.found.iter().map(|found| found.entry.offset);

@@ -1,5 +1,5 @@
-//! Applies the filters that need the tree of a session: by branch, by archive, by `without`, and by time for an entry
-//! without a time. For a label it applies all filters, since a label counts for the entry that it labels. The filters
+//! Applies the filters that need the tree of a session, or a line: by branch, by archive, by `without`, by phrases, and by
+//! time for an entry without a time. For a label it applies all filters, since a label counts for the entry that it labels. The filters
 //! apply to all entries with a word of the question, before the best entries are taken.
 
 use super::counted::CountedFile;
@@ -8,7 +8,7 @@ use super::request::AskRequest;
 use crate::branch::Branches;
 use crate::labels;
 use crate::outcome::UnreadFile;
-use crate::request::{EntryTest, SearchRequest};
+use crate::request::EntryTest;
 use crate::searched::SearchedStore;
 use std::collections::{BTreeMap, HashMap};
 use treelined_core::entry::Kind;
@@ -28,13 +28,12 @@ pub(super) fn filter(
     cancel: &Cancel,
     partial: &mut Vec<UnreadFile>,
 ) -> Result<()> {
-    let filters = &request.filters;
     let of_files: Vec<(usize, Vec<u64>)> = counted
         .iter()
-        .filter_map(|file| Some((file.number, file.to_filter(filters)?)))
+        .filter_map(|file| Some((file.number, file.to_filter(request)?)))
         .collect();
     let look = |offsets: &Vec<u64>, location: &Location| {
-        passing(searched.store, filters, location, offsets, cancel)
+        passing(searched.store, request, location, offsets, cancel)
     };
     let passing = in_files(&of_files, files, cancel, partial, look)?;
     let mut passing: BTreeMap<usize, Vec<(u64, u64)>> = passing.into_iter().collect();
@@ -51,11 +50,12 @@ pub(super) fn filter(
 /// entry that the hit belongs to.
 fn passing(
     store: &Store,
-    filters: &SearchRequest,
+    request: &AskRequest,
     location: &Location,
     offsets: &[u64],
     cancel: &Cancel,
 ) -> Result<Vec<(u64, u64)>> {
+    let filters = &*request.filters;
     let opened = store.open(location.clone(), cancel)?;
     let (tree, started) = (&opened.tree, labels::started(&opened));
     let bodies = opened.log.bodies();
@@ -74,11 +74,14 @@ fn passing(
         // The counts have already decided the filters for an entry that is not a label. For a label, the line of the
         // labelled entry must be read.
         let is_label = own != Some(about) && !filters.entries.is_empty();
-        if is_label || filters.without.is_some() {
+        if is_label || filters.without.is_some() || request.phrases.is_some() {
             let line = reader.stored(tree.place(node), usize::MAX)?;
-            let kind = tree.kind(node);
+            let (kind, role) = (tree.kind(node), tree.role(node));
+            let label = tree.label(node).map(|label| &*label.text);
+            let mut phrases = request.phrases.iter();
             if is_label && !filters.takes_entry(line, kind)
-                || test.is_left_out(line, kind, tree.role(node))
+                || test.is_left_out(line, kind, role)
+                || !phrases.all(|one| one.are_in(line, (kind, role), label, filters))
             {
                 continue;
             }

@@ -19,7 +19,7 @@ pub(super) const KIND: FileKind = FileKind {
     most_bytes: 2 << 30,
 };
 /// The most bytes of a session file, from its start, whose counts are kept. Each search counts the rest itself. This
-/// limit bounds the memory of an update.
+/// limit bounds the memory of an update, which counts two files at once.
 pub(super) const MOST: u64 = 64 << 20;
 /// A block of postings ends after this number of bytes. A search reads one block for each term.
 const BLOCK: usize = 16 << 10;

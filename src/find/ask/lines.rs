@@ -5,7 +5,7 @@ use super::counted::{Candidate, CountedFile};
 use super::counts::{Counter, Counts, labels, role_of, scanned};
 use super::gather::{self, OrderedScore};
 use super::ranked::{MoreHits, OF_SESSION};
-use super::request::AskRequest;
+use super::request::{AskRequest, Phrases};
 use crate::branch::Branch;
 use crate::outcome::Totals;
 use crate::page::Hit;
@@ -102,13 +102,29 @@ fn count(request: &AskRequest, found: &TeamFound) -> Vec<CountedFile> {
         .collect();
     let count = |(number, session): (usize, &FoundSession)| {
         let mut counter = Counter::new(Some(&only), Counts::default());
-        for line in &session.lines {
+        for line in session
+            .lines
+            .iter()
+            .filter(|one| has_phrases(request, &one.line))
+        {
             counter.line(&line.line, line.number);
         }
         let counts = counter.end();
         CountedFile::of(number, &counts.of_terms(&terms, &facts), &request.filters)
     };
     found.sessions.iter().enumerate().map(count).collect()
+}
+
+/// Whether a line has the phrases of the question.
+fn has_phrases(request: &AskRequest, line: &[u8]) -> bool {
+    let has = |phrases: &Phrases| match scanned(line) {
+        Some(Line::Entry(envelope)) => {
+            let kind = (envelope.kind, role_of(&envelope));
+            phrases.are_in(line, kind, None, &request.filters)
+        }
+        _ => false,
+    };
+    request.phrases.as_ref().is_none_or(has)
 }
 
 fn hit(

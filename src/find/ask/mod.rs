@@ -33,7 +33,7 @@ mod vocabulary;
 pub use lines::{RankedLines, rank_lines};
 pub use ranked::{MoreHits, Ranking, RankingPage};
 pub use ranking::Rankings;
-pub use request::AskRequest;
+pub use request::{AskRequest, Phrases};
 pub use segments::AskIndex;
 pub use values::unknown_values;
 pub use vocabulary::NearWords;
@@ -106,6 +106,10 @@ pub fn ask(
     let AskedFiles {
         mut partial, read, ..
     } = asked;
+    if let Some(phrases) = &request.phrases {
+        let terms = phrases.terms(&request.question);
+        counted.iter_mut().for_each(|file| file.require(&terms));
+    }
     filtered::filter(
         searched,
         request,
@@ -135,7 +139,7 @@ pub fn ask(
     drop(counted);
     let mut ranking = Ranking::new(Arc::clone(request), gathered, totals);
     ranking.near_words = near_words;
-    ranking.begin(&files, partial, cancel)?;
+    ranking.begin(&files, partial);
     Ok(ranking)
 }
 
@@ -255,7 +259,7 @@ impl Update<'_> {
         let (cache, segments, files) = (self.cache, self.segments, self.files.to_vec());
         store.index_in_background(move |ending| {
             let files = (&*files, are_all);
-            if let Err(error) = update::update(&cache, &segments, files, read, ending) {
+            if let Err(error) = update::update(&cache, &segments, files, &read, ending) {
                 tracing::info!(%error, "the counts of terms could not be brought up to date");
             }
         });

@@ -2,7 +2,7 @@
 //! be on the page.
 
 use super::answer::{self, RankedHit};
-use super::bound::bound;
+use super::bound;
 use super::counted::Candidate;
 use super::gather::{Gathered, OrderedScore};
 use super::in_files::in_files;
@@ -58,6 +58,8 @@ struct UnopenedSession {
     candidates: Vec<Candidate>,
     /// No hit of the session has a higher score.
     bound: f64,
+    /// Whether the bound was found with the lines of the candidates.
+    is_read: bool,
 }
 
 /// Hits of a ranking.
@@ -92,12 +94,7 @@ impl Ranking {
     }
 
     /// Finds the bound of each session with a candidate. `partial` has the files that could not be searched so far.
-    pub(super) fn begin(
-        &mut self,
-        files: &[(Location, Status)],
-        mut partial: Vec<UnreadFile>,
-        cancel: &Cancel,
-    ) -> Result<()> {
+    pub(super) fn begin(&mut self, files: &[(Location, Status)], partial: Vec<UnreadFile>) {
         let mut of_files: BTreeMap<usize, Vec<Candidate>> = BTreeMap::new();
         for candidate in std::mem::take(&mut self.gathered.candidates) {
             of_files.entry(candidate.file).or_default().push(candidate);
@@ -105,18 +102,12 @@ impl Ranking {
         let entries = std::mem::take(&mut self.gathered.of_file);
         let entries_of = |file: &usize| Some((*file, *entries.get(*file)?));
         self.entries = of_files.keys().filter_map(entries_of).collect();
-        let of_files: Vec<(usize, Vec<Candidate>)> = of_files.into_iter().collect();
-        let (request, gathered) = (&self.request, &self.gathered);
-        let look = |candidates: &Vec<Candidate>, location: &Location| {
-            bound(request, gathered, location, candidates)
-        };
-        let bounds = in_files(&of_files, files, cancel, &mut partial, look)?;
-        let bounds: HashMap<usize, f64> = bounds.into_iter().collect();
         let rest = of_files.into_iter().filter_map(|(file, candidates)| {
             Some(UnopenedSession {
-                bound: *bounds.get(&file)?,
-                at: files.get(file)?.clone(),
                 file,
+                at: files.get(file)?.clone(),
+                bound: bound::unread(&self.request, &candidates),
+                is_read: false,
                 candidates,
             })
         });
@@ -127,7 +118,6 @@ impl Ranking {
             hits: Vec::new(),
             partial,
         };
-        Ok(())
     }
 
     /// The hits at these positions of the ranking. Fails with `cancelled`.
@@ -142,8 +132,12 @@ impl Ranking {
         let wanted = places.end.saturating_add(1).min(MOST_HITS);
         let mut kept = self.kept(&found);
         while !places.is_empty() && !found.has(&kept, wanted) {
-            self.open_some(&mut found, store, cancel)?;
-            kept = self.kept(&found);
+            if found.next().iter().all(|session| session.is_read) {
+                self.open_some(&mut found, store, cancel)?;
+                kept = self.kept(&found);
+            } else {
+                self.read_some(&mut found, cancel)?;
+            }
         }
         let of_page = kept.iter().skip(places.start).take(places.len());
         let of_page = of_page.filter_map(|at| found.hits.get(*at));
@@ -159,34 +153,44 @@ impl Ranking {
         })
     }
 
+    /// Reads the candidates of the sessions that can have the best of the missing hits. Most of these sessions then need not
+    /// be opened yet, since their words are not as near to each other as possible.
+    fn read_some(&self, found: &mut FoundHits, cancel: &Cancel) -> Result<()> {
+        let (request, gathered) = (&self.request, &self.gathered);
+        let look = |session: &UnopenedSession, location: &Location| match session.is_read {
+            true => Ok(session.bound),
+            false => bound::read(request, gathered, location, &session.candidates),
+        };
+        let bounds = found.in_next(look, cancel)?;
+        let next = found.take_next();
+        for (session, bound) in next.into_iter().zip(bounds) {
+            // A file that could not be read has no bound.
+            if let Some(bound) = bound {
+                let session = UnopenedSession {
+                    bound,
+                    is_read: true,
+                    ..session
+                };
+                let at = found.rest.partition_point(|one| one.bound <= bound);
+                found.rest.insert(at, session);
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the sessions that can have the best of the missing hits.
     fn open_some(&self, found: &mut FoundHits, store: &Store, cancel: &Cancel) -> Result<()> {
-        let left = found.rest.len().saturating_sub(OPENED);
-        let next = found.rest.get(left..).unwrap_or_default();
-        let wanted: Vec<(usize, &UnopenedSession)> = next.iter().enumerate().collect();
-        let files: Vec<(Location, Status)> =
-            next.iter().map(|session| session.at.clone()).collect();
-        let look = |session: &&UnopenedSession, location: &Location| {
-            let (request, gathered) = (&self.request, &self.gathered);
-            answer::hits(
-                store,
-                request,
-                gathered,
-                location,
-                &session.candidates,
-                cancel,
-            )
+        let (request, gathered) = (&self.request, &self.gathered);
+        let look = |session: &UnopenedSession, location: &Location| {
+            let candidates = &session.candidates;
+            answer::hits(store, request, gathered, location, candidates, cancel)
         };
-        let mut partial = Vec::new();
-        let opened = in_files(&wanted, &files, cancel, &mut partial, look)?;
-        let hits = opened.into_iter().flat_map(|(number, hits)| {
-            let file = next.get(number).map_or(0, |session| session.file);
-            hits.into_iter().map(move |hit| (file, hit))
-        });
-        let hits: Vec<(usize, RankedHit)> = hits.collect();
-        found.hits.extend(hits);
-        found.partial.extend(partial);
-        found.rest.truncate(left);
+        let opened = found.in_next(look, cancel)?;
+        let next = found.take_next();
+        for (session, hits) in next.into_iter().zip(opened) {
+            let hits = hits.into_iter().flatten();
+            found.hits.extend(hits.map(|hit| (session.file, hit)));
+        }
         found.hits.sort_by_key(|(file, RankedHit { hit, .. })| {
             (Reverse(OrderedScore(hit.score)), Reverse(hit.at), *file)
         });
@@ -253,6 +257,40 @@ impl Ranking {
 }
 
 impl FoundHits {
+    /// The sessions that can have the best of the missing hits.
+    fn next(&self) -> &[UnopenedSession] {
+        let left = self.rest.len().saturating_sub(OPENED);
+        self.rest.get(left..).unwrap_or_default()
+    }
+
+    /// Removes the sessions that `next` returns.
+    fn take_next(&mut self) -> Vec<UnopenedSession> {
+        self.rest.split_off(self.rest.len().saturating_sub(OPENED))
+    }
+
+    /// Calls `look` for the sessions that `next` returns. Returns each result, in order; `None` for a file that cannot be
+    /// read, which is then in `partial`.
+    fn in_next<T: Send>(
+        &mut self,
+        look: impl Fn(&UnopenedSession, &Location) -> Result<T> + Sync,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<T>>> {
+        let next = self.next();
+        let wanted: Vec<(usize, &UnopenedSession)> = next.iter().enumerate().collect();
+        let files: Vec<(Location, Status)> =
+            next.iter().map(|session| session.at.clone()).collect();
+        let mut all: Vec<Option<T>> = next.iter().map(|_| None).collect();
+        let mut partial = Vec::new();
+        let look = |session: &&UnopenedSession, location: &Location| look(session, location);
+        for (number, found) in in_files(&wanted, &files, cancel, &mut partial, look)? {
+            if let Some(place) = all.get_mut(number) {
+                *place = Some(found);
+            }
+        }
+        self.partial.extend(partial);
+        Ok(all)
+    }
+
     /// Whether the first `wanted` hits of the ranking are known. `kept` has the indexes of the hits that are in the
     /// ranking so far.
     fn has(&self, kept: &[usize], wanted: usize) -> bool {

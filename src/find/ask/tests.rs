@@ -42,6 +42,7 @@ fn with_filters(question: &str, filters: SearchRequest) -> Arc<AskRequest> {
     let question = Question::parse(question).unwrap();
     Arc::new(AskRequest {
         question,
+        phrases: None,
         filters: filters.into(),
         read_time: None,
     })

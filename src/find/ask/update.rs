@@ -5,14 +5,18 @@ use super::kept::{self, KIND, KeptCounts};
 use super::segments::{self, Segments};
 use std::collections::HashMap;
 use std::io;
+use std::ops::ControlFlow;
 use treelined_files::cache::Cache;
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
+use treelined_files::parallel::{self, ThreadPlan};
 
 /// A file is counted again when it has grown by this number of bytes, or by an eighth (`PART`) of the bytes that were
 /// counted.
 const WORTHWHILE: u64 = 64 << 10;
 const PART: u64 = 8;
+/// The number of files that are counted at once. The counts of each are in memory meanwhile.
+const AT_ONCE: usize = 2;
 
 /// The bytes of files that have no counts, so that a search must read them.
 pub(super) fn missing(cache: &Cache, segments: &Segments, files: &[(Location, Status)]) -> u64 {
@@ -48,22 +52,32 @@ pub(super) fn update(
     cache: &Cache,
     segments: &Segments,
     (files, are_all): (&[(Location, Status)], bool),
-    mut read: HashMap<usize, Counts>,
+    read: &HashMap<usize, Counts>,
     cancel: &Cancel,
 ) -> io::Result<()> {
-    let mut has_written = false;
-    for (number, (location, status)) in files.iter().enumerate() {
-        if cancel.is_cancelled() {
-            break;
-        }
-        let known = read.remove(&number);
-        if status.size == 0 || known.is_none() && !is_due(cache, segments, *status) {
-            continue;
-        }
-        has_written |= match known {
-            Some(counts) => kept::keep(cache, location, *status, &counts)?,
-            None => kept::count(cache, location, *status, cancel)?,
+    let count = |(): &mut (), number: usize| {
+        let Some((location, status)) = files.get(number) else {
+            return Ok(false);
         };
+        match read.get(&number) {
+            _ if cancel.is_cancelled() || status.size == 0 => Ok(false),
+            Some(counts) => kept::keep(cache, location, *status, counts),
+            None if !is_due(cache, segments, *status) => Ok(false),
+            None => kept::count(cache, location, *status, cancel),
+        }
+    };
+    let mut has_written = false;
+    let take = |written: io::Result<bool>| match written {
+        Ok(written) => {
+            has_written |= written;
+            ControlFlow::Continue(())
+        }
+        Err(error) => ControlFlow::Break(error),
+    };
+    let plan = ThreadPlan::up_to(AT_ONCE);
+    let counted = parallel::map_in_order(files.len(), plan, || (), count, take);
+    if let ControlFlow::Break(error) = counted {
+        return Err(error);
     }
     // The segments come before `prune`: a session in a segment does not need its own file of counts.
     if are_all {

@@ -305,6 +305,7 @@ mod tests {
         let request = AskRequest {
             question: Question::parse("shceduler").unwrap(),
             filters: request("x", Mode::Words).into(),
+            phrases: None,
             read_time: None,
         };
         let read = Counts {

@@ -281,6 +281,42 @@ fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
     assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
     let branches = typed("branch:left", "words");
     assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
+    // The word that an import writes at a fork without a title was once told as the reason.
+    let log = Log::new("f")
+        .user("u1", "", "Begin")
+        .user("u2", "u1", "Try a semaphore")
+        .label("l1", "u2", "u2", json!("fork"))
+        .user("u3", "u1", "Wait");
+    store(&home, log, "f");
+    let branch = &ask(&mut d, "semaphore")["hits"][0]["branch"];
+    assert_eq!(branch["instead"]["text"], "Wait");
+    assert_eq!(branch.get("reason"), None);
+}
+
+/// Quotes once changed nothing: the first hit could lack the phrase that a person had put into them.
+#[test]
+fn every_phrase_in_quotes_must_occur() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("u1", "", "The containing object. The containing object.")
+        .assistant("a1", "u1", "An Object containing get_tree rows.")
+        .user("u2", "a1", "containing containing")
+        .label("l1", "u2", "u2", json!("object containing all"))
+        .user("u3", "u2", "object contain");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    let mut asked = |query: &str| {
+        let mut found = ids(&ask(&mut d, query));
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(asked("object containing").len(), 3, "of four");
+    assert_eq!(asked("\"object containing\""), ["a1", "u2"]);
+    assert_eq!(asked("what is an \"object containing"), ["a1", "u2"]);
+    assert_eq!(asked("\"object containing\" \"get_tree rows\""), ["a1"]);
+    assert_eq!(asked("\"rows object\""), [""; 0]);
+    let labels = json!({"query": "\"object containing\"", "mode": "ask", "in": ["labels"]});
+    assert_eq!(ids(&d.ok("search", labels)), ["u2"]);
 }
 
 /// A question for a long word, such as a key, was once refused as empty.

@@ -16,7 +16,7 @@ mod tests;
 
 pub use line::terms_of_line;
 pub use passage::{Passage, Reader};
-pub use question::{MistypedWord, Question, QuestionTerm, Taken, letter};
+pub use question::{MistypedWord, Question, QuestionTerm, Taken, letter, words_in};
 pub use score::{
     Corpus, TermCount, TermScorer, UnitCounts, bounded_weight, closeness, field_weight, recency,
     together,

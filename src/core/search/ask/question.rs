@@ -221,6 +221,15 @@ fn is_common(word: &str) -> bool {
     word.len() == 1 || STOP_WORDS.binary_search(&word).is_ok()
 }
 
+/// The terms of the words and of the parts of identifiers in a text, in order. Identifiers as a whole are left out.
+pub fn words_in(text: &str) -> Vec<Term> {
+    let mut terms = Vec::new();
+    Tokenizer::default().each(text, |token| {
+        terms.extend((token.form != Form::Whole).then_some(token.term));
+    });
+    terms
+}
+
 /// The terms of plain words.
 fn terms_of(words: &str) -> Vec<Term> {
     let mut terms = Vec::new();

@@ -24,7 +24,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_find::{
     self, AskIndex, AskRequest, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
-    NearWords, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
+    NearWords, Phrases, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
     SearchedStore, UnreadFile,
 };
 use treelined_wire as wire;
@@ -239,6 +239,8 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
     }
     let question = Question::parse(&params.query);
     let question = question.ok_or_else(|| Error::invalid_params("query", NO_WORD))?;
+    let phrases = Phrases::of(&params.query);
+    let phrases = phrases.map_err(|reason| Error::invalid_params("query", reason))?;
     if params.cursor.is_some() {
         return Err(not_ranked());
     }
@@ -251,6 +253,7 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
     let filters = request(params, Some(said), Mode::Words)?;
     Ok(Wanted::Answer(Arc::new(AskRequest {
         question,
+        phrases,
         filters: Arc::new(filters),
         read_time,
     })))
