@@ -21,6 +21,7 @@ use treelined_core::terminal;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
+use treelined_import::importer::named;
 
 /// The most sessions that the question lists.
 const LISTED: usize = 20;
@@ -34,8 +35,8 @@ Examples:
   treelined purge --older-than 30d --yes   what was deleted more than 30 days ago, for a timer
 
 A session that is not deleted is moved to the trash first, by treelined rm. The kept sources of an \
-imported session stay until treelined import --forget SESSION, and a new import of the same conversation may bring the \
-session back.")]
+imported session stay until treelined import --forget SESSION. Imports skip the session, until treelined import \
+--again SESSION.")]
 pub(crate) struct PurgeArgs {
     /// Deleted sessions by their files in the trash, ids, names or beginnings of the ids
     #[arg(value_name = "SESSION", required_unless_present_any = ["all", "older_than", "expired"],
@@ -78,6 +79,7 @@ pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCo
         return Ok(ExitCode::FAILURE);
     }
     let store = Store::new(config.daemon.session_dir);
+    keep_out(&store, &chosen)?;
     let mut purged = Vec::new();
     let mut bytes = 0;
     for row in chosen {
@@ -100,6 +102,18 @@ pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCo
     writeln!(screen, "{said}")?;
     screen.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Imports skip a session as long as it is in the trash. They must skip it afterwards too. A session that is in the session
+/// directory as well, since an import has written it anew, is still imported.
+fn keep_out(store: &Store, chosen: &[&TrashRow]) -> anyhow::Result<()> {
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let present = store.session_ids()?;
+    let ids = chosen.iter().map(|row| row.session_id.as_str());
+    let gone: Vec<&str> = ids.filter(|id| !present.contains_key(*id)).collect();
+    Ok(named::skip(store.path(), &gone)?)
 }
 
 fn no_time() -> anyhow::Error {

@@ -24,6 +24,20 @@ pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     Ok(removed)
 }
 
+/// Notes that the user has deleted these sessions, so that imports skip them until a request names them in `again`. Sessions
+/// that no import has made are left out. Fails with `importBusy` while an import runs.
+pub fn skip(session_dir: &Path, sessions: &[&str]) -> Result<()> {
+    let is_imported = |ledger: &Ledger| sessions.iter().any(|id| ledger.has_noted(id));
+    if !is_imported(&Ledger::open(session_dir, true)?) {
+        return Ok(());
+    }
+    let mut ledger = Ledger::open(session_dir, false)?;
+    for session in sessions {
+        ledger.note_trashed(session, true)?;
+    }
+    Ok(())
+}
+
 /// Whether [`forget`] has deleted the origin `origin` of this session. This is so if the ledger has the session, but
 /// no source with any generation of that origin.
 pub fn is_forgotten(session_dir: &Path, session_id: &str, origin: &str) -> bool {

@@ -309,6 +309,30 @@ fn a_removed_session_is_in_the_trash_until_it_is_purged() {
     assert_eq!(fs::read_dir(&trash).unwrap().count(), 0);
 }
 
+/// A timer that empties the trash once let the next import write each session anew, since only the trash said that the user
+/// had deleted it.
+#[test]
+fn imports_skip_a_session_after_its_purge() {
+    let home = Home::new();
+    let log = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"Find the race"},"uuid":"u1","timestamp":"2026-11-01T10:00:00.000Z","cwd":"/home/ada/p","sessionId":"s1","version":"2.1.0"}
+"#;
+    let path = home.file("s1.jsonl", log.as_bytes());
+    let import = [
+        "import",
+        "--from",
+        "claude-code",
+        "--final",
+        path.to_str().unwrap(),
+    ];
+    let text = said(&home, &import);
+    assert!(text.contains("1 new session"), "{text}");
+    said(&home, &["rm", "Find the race"]);
+    said(&home, &["purge", "--all", "--yes"]);
+    said(&home, &import);
+    let listed = parse(&said(&home, &["list", "--all", "--json"])).unwrap();
+    assert_eq!(listed["sessions"], json!([]), "{listed}");
+}
+
 /// To remove old sessions, a user once had to name each of them or to empty the whole trash.
 #[test]
 fn purge_removes_what_was_deleted_long_ago() {
