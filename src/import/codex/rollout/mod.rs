@@ -166,6 +166,8 @@ impl RolloutReader {
         let before = self.meter.latest.map_or(0, Tokens::total);
         let mut note = format!(",\"tokensBefore\":{before}");
         if let Some(usage) = usage {
+            // The tokens have a price only if the model is known.
+            self.push_model(&mut note);
             usage.push(&mut note);
         }
         let answer = std::mem::take(&mut self.summary);

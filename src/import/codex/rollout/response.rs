@@ -193,15 +193,20 @@ impl RolloutReader {
         }
     }
 
-    /// Writes the note of the message: the members that its items do not have.
-    pub(super) fn write_note(&mut self, response: &Response) {
-        let mut note = String::from(",\"api\":\"openai-responses\"");
+    /// Appends the members `provider` and `model`, as far as they are known.
+    pub(super) fn push_model(&self, note: &mut String) {
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
             if let Some(value) = value {
                 let quoted = json::quoted(value);
                 let _ = write!(note, ",\"{name}\":{}", String::from_utf8_lossy(&quoted));
             }
         }
+    }
+
+    /// Writes the note of the message: the members that its items do not have.
+    pub(super) fn write_note(&mut self, response: &Response) {
+        let mut note = String::from(",\"api\":\"openai-responses\"");
+        self.push_model(&mut note);
         if let Some(usage) = response.usage {
             usage.push(&mut note);
         }

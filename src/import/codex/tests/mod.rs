@@ -96,6 +96,17 @@ fn usage_is_that_of_each_response() {
         let entry = source.entry(&CodexFormat, compaction);
         assert_eq!(entry["usage"]["totalTokens"], tokens);
         assert_eq!(entry["tokensBefore"], tokens);
+        // Without them the tokens had no price.
+        let last = source
+            .member
+            .nodes
+            .iter()
+            .find(|node| node.kind == NodeKind::Assistant);
+        let answer = source.entry(&CodexFormat, last.unwrap());
+        for name in ["provider", "model"] {
+            assert!(entry[name].is_string(), "{entry}");
+            assert_eq!(entry[name], answer["message"][name]);
+        }
         assert!(entry["summary"].as_str().unwrap().contains("Answer 1"));
     }
 }
