@@ -140,6 +140,12 @@ struct Page {
     #[serde(default)]
     did_you_mean: Vec<NearWords>,
     next_cursor: Option<String>,
+    /// For each session, the number of its hits that a ranking leaves out.
+    #[serde(default)]
+    more: Vec<RawJson>,
+    /// Whether a larger limit shows more.
+    #[serde(skip)]
+    has_more: bool,
     #[serde(default)]
     partial: Vec<SkippedFile>,
     /// For each session, the other sessions that have the same conversation.
@@ -333,7 +339,10 @@ fn pages(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<Page> 
         let next = page(daemon, search, left.min(PAGE), Some(cursor))?;
         all.hits.extend(next.hits);
         all.next_cursor = next.next_cursor;
+        all.more.extend(next.more);
     }
+    // A team answers with one page.
+    all.has_more = all.next_cursor.is_some() || search.is_of_team;
     Ok(all)
 }
 
@@ -379,6 +388,8 @@ struct Rest<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     did_you_mean: &'a [NearWords],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    more: &'a [RawJson],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     partial: &'a [SkippedFile],
 }
 
@@ -390,6 +401,7 @@ fn print_json(page: &Page) -> anyhow::Result<()> {
     let rest = Rest {
         totals: &page.totals,
         did_you_mean: &page.did_you_mean,
+        more: &page.more,
         partial: &page.partial,
     };
     writeln!(out, "{}", terminal::json(&serde_json::to_string(&rest)?))?;
@@ -541,12 +553,15 @@ fn footer(page: &Page) -> anyhow::Result<String> {
     let sessions = count(totals.sessions, "session", "sessions");
     let least = if totals.at_least { "at least " } else { "" };
     let shown = page.hits.len() as u64;
-    Ok(match shown < totals.entries {
+    let rest = match shown < totals.entries {
+        false => String::new(),
+        true if page.has_more => format!("; {shown} shown, --limit N shows more"),
+        // A ranking has few entries of each session.
         true => {
-            format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more{left_out}")
+            format!("; {shown} shown, the best of each session, treelined search shows all")
         }
-        false => format!("{least}{hits} in {sessions}{left_out}"),
-    })
+    };
+    Ok(format!("{least}{hits} in {sessions}{rest}{left_out}"))
 }
 
 /// The end of the footer, if sessions have shed branches.

@@ -163,6 +163,20 @@ fn a_question_is_answered_with_what_became_of_its_branches() {
     assert!(text.contains("instead: Peel them"), "{text}");
     let lines = json_lines(&home.run(&["ask", "apples", "--json"], &[], ""));
     assert_eq!(lines.last().unwrap()["totals"]["atLeast"], true);
+    // It once proposed a larger limit, with which it showed as much.
+    let mut log = Log::new("many").user("m0", "", "plums");
+    for number in 1..5 {
+        let (id, above) = (format!("m{number}"), format!("m{}", number - 1));
+        log = log.user(&id, &above, "More plums");
+    }
+    log.store(&home, "z_many.jsonl");
+    let text = home.run(&["ask", "plums"], &[], "").clean().text();
+    let lines = json_lines(&home.run(&["ask", "plums", "--json"], &[], ""));
+    let more = json!([{"sessionId": "many", "count": 2}]);
+    assert_eq!(lines.last().unwrap()["more"], more);
+    let says =
+        "5 hits in 1 session; 3 shown, the best of each session, treelined search shows all\n";
+    assert!(text.ends_with(says), "{text}");
     let wrong = home.run(&["ask", "aplpes", "cake"], &[], "");
     let text = wrong.clean().text();
     assert!(
@@ -174,5 +188,5 @@ fn a_question_is_answered_with_what_became_of_its_branches() {
     let part = home.run(&["ask", "ppl"], &[], "");
     let text = part.clean().text();
     assert!(text.contains(" (part of a word: ppl)"), "{text}");
-    assert_eq!(home.run(&["ask", "plums"], &[], "").code, Some(1));
+    assert_eq!(home.run(&["ask", "quinces"], &[], "").code, Some(1));
 }
