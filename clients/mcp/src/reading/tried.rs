@@ -6,8 +6,8 @@ use crate::clean::{Cleaner, folded, inert, shortened};
 use crate::history::{History, OpenSession, Result};
 use crate::request::Query;
 use crate::text::{Passage, quoted};
-use std::collections::HashSet;
-use treelined_client::SearchHit;
+use std::collections::{HashSet, VecDeque};
+use treelined_client::{Branch, SearchHit};
 
 /// The most tokens of the answer.
 const MAX_TOKENS: u64 = 2_000;
@@ -32,6 +32,23 @@ struct TriedBranch {
 }
 
 impl TriedBranch {
+    /// The session and the tip.
+    fn names(&self) -> (String, String) {
+        (self.hit.session_id.clone(), self.hit.branch.tip_id.clone())
+    }
+
+    /// Another branch that was left in the turn of the hit, so that it answers the same prompt.
+    fn left(&self, branch: Branch) -> Self {
+        let mut hit = self.hit.clone();
+        hit.branch.tip_id = branch.tip_id;
+        hit.branch.on_active_path = false;
+        Self {
+            hit,
+            at: branch.last_activity,
+            snippet: self.snippet.clone(),
+        }
+    }
+
     fn is_of(&self, hit: &SearchHit) -> bool {
         self.hit.session_id == hit.session_id && self.hit.branch.tip_id == hit.branch.tip_id
     }
@@ -47,7 +64,7 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
         found = history.find(&question, &readable, None).await?;
         words = "any";
     }
-    let (mut branches, all) = branches(found.hits);
+    let (mut branches, mut all) = branches(found.hits);
     let hits: Vec<SearchHit> = branches.iter().map(|branch| branch.hit.clone()).collect();
     let mut cleaner = history.cleaner();
     let snippets = snippets(history, &hits, &mut cleaner).await?;
@@ -56,13 +73,15 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     }
     let room = usize::try_from(MAX_TOKENS * TOKEN_BYTES).unwrap_or_default() - FACT_BYTES;
     let (mut record, mut left, mut kept) = (String::new(), 0, 0);
-    for branch in &branches {
+    let mut told: HashSet<(String, String)> = branches.iter().map(TriedBranch::names).collect();
+    let mut waiting: VecDeque<TriedBranch> = branches.into();
+    while let Some(branch) = waiting.pop_front() {
         // A session that was deleted meanwhile has no branches.
         let Ok(open) = history.open(Some(&branch.hit.session_id)).await else {
             continue;
         };
-        let said = branch_text(&open, branch, &mut cleaner).await;
-        let said = open.close_after(said).await?;
+        let said = branch_and_left(&open, &branch, &mut cleaner).await;
+        let (said, more) = open.close_after(said).await?;
         if record.len() + said.len() > room && !record.is_empty() {
             break;
         }
@@ -70,6 +89,12 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
         match branch.hit.branch.on_active_path {
             true => kept += 1,
             false => left += 1,
+        }
+        for branch in more.into_iter().rev() {
+            if left + kept + waiting.len() < MOST_BRANCHES && told.insert(branch.names()) {
+                all += 1;
+                waiting.push_front(branch);
+            }
         }
     }
     let mut facts = Facts::default();
@@ -102,6 +127,23 @@ fn branches(hits: Vec<SearchHit>) -> (Vec<TriedBranch>, usize) {
     branches.sort_by(|one, other| other.at.cmp(&one.at));
     branches.truncate(MOST_BRANCHES);
     (branches, all)
+}
+
+/// The text of a branch. If its hit is on the path to the leaf, also the branches that were left in the turn of the hit: the
+/// words of the prompt stand once, above the failed attempts and above the one that stayed.
+async fn branch_and_left(
+    open: &OpenSession<'_>,
+    branch: &TriedBranch,
+    cleaner: &mut Cleaner<'_>,
+) -> Result<(String, Vec<TriedBranch>)> {
+    let said = branch_text(open, branch, cleaner).await?;
+    let hit = &branch.hit;
+    let left = match hit.branch.on_active_path {
+        true => open.left_in_turn(&hit.entry_id, &hit.branch.tip_id).await?,
+        false => Vec::new(),
+    };
+    let left = left.into_iter().map(|left| branch.left(left));
+    Ok((said, left.collect()))
 }
 
 async fn branch_text(

@@ -127,6 +127,50 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
     );
 }
 
+/// Who goes back to try another way does not repeat the prompt. Its words stand above the failed attempt, which was once not
+/// returned for them.
+#[test]
+fn an_attempt_below_the_prompt_with_the_topic_is_returned() {
+    let folders = Folders::new();
+    let say = |id: &str, role: &str, text: &str| {
+        let message = json!({"role": role, "content": [{"type": "text", "text": text}]});
+        ("append_message", json!({"entryId": id, "message": message}))
+    };
+    let note = json!({"targetId": "a2", "reason": "The timer sleeps too.", "outcome": "abandoned"});
+    folders.daemon(&[
+        (
+            "create_session",
+            json!({"sessionId": "s1", "cwd": folders.path("work")}),
+        ),
+        say("u1", "user", "Make the websocket reconnect after sleep"),
+        say("a1", "assistant", "I use a timer."),
+        say("u2", "user", "Shorter."),
+        say("a2", "assistant", "Ten seconds now."),
+        ("set_leaf", json!({"leafId": "u1"})),
+        say("a3", "assistant", "I use the events of the network."),
+        (
+            "append_entries",
+            json!({"entries": [{"type": "custom", "customType": "note", "data": note}]}),
+        ),
+        say("u3", "user", "Now the page."),
+        ("set_leaf", json!({"leafId": "a3"})),
+        say("u4", "user", "Now the text."),
+    ]);
+    let mut server = folders.server(&[]);
+    let text = server.text("what_was_tried", json!({"topic": "websocket reconnect"}));
+    assert_eq!(
+        (fact(&text, "left"), fact(&text, "kept")),
+        (Some("2"), Some("1")),
+        "{text}"
+    );
+    for said in [
+        "\nbranch a2 of session s1, left, ",
+        "> note about a2: abandoned: The timer sleeps too.\n",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
 #[test]
 fn the_newest_attempts_come_first() {
     let folders = Folders::new();
