@@ -64,18 +64,7 @@ fn skipped(out: &mut impl Write, skipped: &crate::exclude::Skipped) -> io::Resul
 }
 
 pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
-    // If the folder does not exist any more, its name is used as given.
-    let path = folder
-        .canonicalize()
-        .or_else(|_| std::path::absolute(folder))?;
-    let all = state.all()?.into_iter().map(|(root, _)| root);
-    let root = match state.nearest(folder)? {
-        Some(root) => Some(root),
-        None => all
-            .filter(|root| root.holds(&path))
-            .max_by_key(|root| root.path.as_os_str().len()),
-    };
-    let root = root.with_context(|| format!("the files of {} are not saved", path.display()))?;
+    let root = with_files(state, folder)?;
     let lock = root.lock(WAIT)?;
     root.set_on(false)?;
     let path = root.path.display();
@@ -90,6 +79,22 @@ pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The root of a folder, also if its files are not saved any more. If the folder does not exist any more, its name is used as
+/// given.
+fn with_files(state: &State, folder: &Path) -> anyhow::Result<Root> {
+    let path = folder
+        .canonicalize()
+        .or_else(|_| std::path::absolute(folder))?;
+    let all = state.all()?.into_iter().map(|(root, _)| root);
+    let root = match state.nearest(folder)? {
+        Some(root) => Some(root),
+        None => all
+            .filter(|root| root.holds(&path))
+            .max_by_key(|root| root.path.as_os_str().len()),
+    };
+    root.with_context(|| format!("the files of {} are not saved", path.display()))
 }
 
 pub fn du(state: &State) -> anyhow::Result<()> {
@@ -266,8 +271,7 @@ pub fn undo(
     (redo, all, yes): (bool, bool, bool),
 ) -> anyhow::Result<ExitCode> {
     git::check()?;
-    let root = state.nearest(folder)?;
-    let root = root.with_context(|| format!("the files of {} are not saved", folder.display()))?;
+    let root = with_files(state, folder)?;
     let lock = root.lock(WAIT)?;
     let shadow = root.shadow(&lock)?;
     let last = undo::last(&root, redo)?;

@@ -67,22 +67,14 @@ pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
     Ok(all)
 }
 
-/// Notes in the journal that a restore, or an undo, was taken back.
+/// Notes in the journal that a restore, an undo or a redo was taken back by this one.
 pub fn note_undone(root: &Root, journal: &Journal) -> anyhow::Result<()> {
     let undone = journal.undoes.as_ref();
-    let mut all = all(root)?;
-    let again = all
-        .iter_mut()
-        .find(|one| undone == Some(&one.id))
-        .map(|one| {
-            one.is_undone = true;
-            write(root, one).map(|()| one.undoes.clone())
-        });
-    let first = again.transpose()?.flatten();
-    match all.iter_mut().find(|one| first.as_ref() == Some(&one.id)) {
+    let all = all(root)?;
+    match all.into_iter().find(|one| undone == Some(&one.id)) {
         Some(one) => {
-            one.is_undone = false;
-            write(root, one)
+            let is_undone = true;
+            write(root, &Journal { is_undone, ..one })
         }
         None => Ok(()),
     }

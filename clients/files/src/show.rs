@@ -80,14 +80,14 @@ pub fn plan(out: &mut impl Write, plan: &Plan, outside: &BTreeSet<Name>) -> io::
     if !plan.since.is_empty() {
         writeln!(
             out,
-            "{} changed since the restore, and stay; --all includes them",
+            "{} not included: changed since the restore; --all includes all",
             count(plan.since.len(), "file")
         )?;
     }
     if plan.left > 0 {
         writeln!(
             out,
-            "{} also differ, which no turn of this session has changed; --all includes them",
+            "{} not included: changed by no turn of this session; --all includes all",
             count(plan.left, "file")
         )?;
     }

@@ -152,7 +152,8 @@ pub fn working_tree(folder: &Path) -> anyhow::Result<PathBuf> {
 /// Fails for a folder that must not be saved.
 pub fn check_root(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
-    let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+    // Without the variable, the list of users names it: timers have none.
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     if path.parent().is_none() {
         bail!("{shown} is the whole disk; name a project's folder");
     }

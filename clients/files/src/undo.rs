@@ -1,4 +1,4 @@
-//! Undo: takes back the changes of the last restore. Files that were written since stay as they are (files.md §5).
+//! Undo: takes back the changes of the last restore or redo. Files that were written since stay as they are (files.md §5).
 
 use crate::changes::{Change, Kind, Side, changes};
 use crate::foreign::Repositories;
@@ -16,14 +16,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
-/// The last restore that was not taken back. With `redo`, the last undo.
+/// The last restore or redo that was not taken back. With `redo`, the last undo.
 pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     let mut all = journal::all(root)?.into_iter().rev();
     let path = root.path.display();
     // A killed undo does not count: the next undo reverts the same restore again.
     match redo {
         false => all
-            .find(|one| one.undoes.is_none() && !one.is_undone)
+            .find(|one| (one.undoes.is_none() || one.redoes) && !one.is_undone)
             .with_context(|| {
                 format!("no restore of {path} can be undone; --redo takes an undo back")
             }),
@@ -33,7 +33,7 @@ pub fn last(root: &Root, redo: bool) -> anyhow::Result<Journal> {
     }
 }
 
-/// Plans how to take a restore or an undo back. Files that have changed since are left out, unless `all` is set.
+/// Plans how to take a restore, an undo or a redo back. Files that have changed since are left out, unless `all` is set.
 pub fn prepare(
     root: &Root,
     shadow: &Shadow,
@@ -88,7 +88,7 @@ pub fn prepare(
         session: journal.session.clone(),
         entry: journal.entry.clone(),
         undoes: Some(journal.id.clone()),
-        redoes: journal.undoes.is_some(),
+        redoes: journal.undoes.is_some() && !journal.redoes,
     };
     let plan = Plan {
         now,

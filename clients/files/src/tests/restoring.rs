@@ -272,9 +272,39 @@ fn an_undo_leaves_what_was_written_since() {
     take_back(&scene.root, true, false).unwrap();
     assert_eq!(texts(), ["hours of work", "1"]);
     assert!(take_back(&scene.root, true, false).is_err());
-    // Both undos were taken back, so the restore can be undone again.
-    take_back(&scene.root, false, true).unwrap();
+    // What took the undos back can be undone again, the last one first.
+    take_back(&scene.root, false, false).unwrap();
+    assert_eq!(texts(), ["hours of work", "2"]);
+    take_back(&scene.root, false, false).unwrap();
     assert_eq!(texts(), ["2", "2"]);
+    assert!(take_back(&scene.root, false, true).is_err());
+}
+
+/// A redo once had no undo of its own. It said that an undo takes it back, and no command brought the bytes back that it had
+/// replaced: they were in its safety snapshot alone.
+#[test]
+fn a_redo_can_be_undone_with_all_that_it_has_replaced() {
+    let scene = Scene::new();
+    let texts = || [scene.read("a"), scene.read("b")];
+    scene.write("a", "1");
+    scene.write("b", "1");
+    let commit = scene.save();
+    scene.write("a", "2");
+    scene.write("b", "mine");
+    go(&scene.root, &to(&commit), &mut || {}).unwrap();
+    take_back(&scene.root, false, false).unwrap();
+    scene.write("a", "edit");
+    let (since, _) = take_back(&scene.root, true, false).unwrap();
+    assert_eq!(since, [Name(b"a".into())]);
+    assert_eq!(texts(), ["edit", "1"]);
+    take_back(&scene.root, false, false).unwrap();
+    assert_eq!(texts(), ["edit", "mine"]);
+    take_back(&scene.root, true, true).unwrap();
+    take_back(&scene.root, true, true).unwrap();
+    assert_eq!(texts(), ["1", "1"]);
+    take_back(&scene.root, false, false).unwrap();
+    take_back(&scene.root, false, false).unwrap();
+    assert_eq!(texts(), ["edit", "mine"]);
 }
 
 /// Once an undo that had been killed was continued for ever, although its restore was undone later.

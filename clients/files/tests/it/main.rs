@@ -201,7 +201,10 @@ fn files_go_back_and_come_again() {
     );
     assert!(diff.contains("remove  new\\x0a\\x1b[31mname"), "{diff}");
     assert!(diff.contains("1 file to write, 1 file to remove"), "{diff}");
-    assert!(diff.contains("1 file also differ"), "{diff}");
+    assert!(
+        diff.contains("1 file not included: changed by no turn of this session;"),
+        "{diff}"
+    );
     let said = scene.files(&["restore", "a1"]);
     assert_eq!(said.status.code(), Some(2), "nobody has agreed");
     assert_eq!(scene.read("file"), "changed by an editor");
@@ -220,6 +223,10 @@ fn files_go_back_and_come_again() {
         (scene.read("own"), scene.read("kept")),
         ("of the user".to_owned(), "1".to_owned())
     );
+    // The safety snapshot is kept, but once no command used it.
+    scene.ok(&["off"]);
+    scene.ok(&["undo", "--yes"]);
+    assert_eq!(scene.read("own"), "changed by the user");
 }
 
 /// A file was too large at one record and small enough at the next. A restore to the first record once removed this
