@@ -164,7 +164,7 @@ class Talk:
             rows += page["sessions"]
             cursor = page.get("nextCursor")
             if not cursor:
-                return [row["sessionId"] for row in rows if (row.get("title") or "").startswith("⑂ ")]
+                return [row["sessionId"] for row in rows if row["sessionId"].startswith("treelined:")]
 
     def load(self, session):
         """Opens a session. Returns the path that it shows."""

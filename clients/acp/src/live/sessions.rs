@@ -101,8 +101,8 @@ fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Valu
     })
 }
 
-/// Sends the agent's list of sessions to the editor, and adds the branches whose tip is not the end of a listed
-/// session.
+/// Sends the agent's list of sessions to the editor. Of a conversation with several branches each branch has one row: the session
+/// of the agent that ends there, else a row that is added. The title is that of the branch.
 pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
     let more = with_branches(live, line, recorder).await;
     // If the branches cannot be found, the editor gets the agent's list unchanged.
@@ -118,45 +118,103 @@ async fn with_branches(
     let listed = Message::read(line).and_then(|message| message.result::<Listed<'_>>());
     let listed = listed.context("no list")?;
     let all: Vec<&RawValue> = serde_json::from_str(listed.sessions.get())?;
-    let (mut shown, mut rows) = (Vec::new(), Vec::<Row>::new());
-    for raw in &all {
-        let row: Row = serde_json::from_str(raw.get())?;
-        // A session that was made for a move and got no prompt is left out: its branch has a row already.
-        if !live.router().agents.is_unprompted(&row.session_id) {
-            shown.push(raw.get().to_owned());
-            rows.push(row);
-        }
-    }
+    let rows: Vec<ListedRow> = all
+        .iter()
+        .map(|raw| ListedRow::read(live, raw))
+        .collect::<anyhow::Result<_>>()?;
+    let continued: HashSet<String> = rows.iter().filter_map(ListedRow::continued).collect();
+    // A session that was made for a move and got no prompt is left out: its branch has a row already. So is a session in which
+    // an editor's session of another row goes on: that row opens it.
+    let is_shown = |row: &ListedRow| {
+        let id = &row.row.session_id;
+        !live.router().agents.is_unprompted(id) && !continued.contains(id)
+    };
+    let mut shown: Vec<ListedRow> = rows.into_iter().filter(is_shown).collect();
+    let has_less = shown.len() < all.len();
     let mut trees: HashMap<String, (Place, Value)> = HashMap::new();
-    let mut ends = HashSet::new();
-    for row in rows.into_iter().take(MAX_TREES) {
+    for row in shown.iter_mut().take(MAX_TREES) {
         // The record of a session may be deleted.
-        if let Ok(Some(place)) = recorder.place(&row.session_id).await {
-            ends.extend(step(&place.client, place.leaf.clone()).await?);
-            trees.insert(place.session_id.clone(), (place, row.cwd));
+        if let Ok(Some(place)) = recorder.place(&row.agent).await {
+            let end = step(&place.client, place.leaf.clone()).await?;
+            row.end = end.map(|end| (place.session_id.clone(), end));
+            trees.insert(place.session_id.clone(), (place, row.row.cwd.clone()));
         }
     }
     let mut branches = Vec::new();
     for (tree, (place, cwd)) in trees {
         let listed = place.client.list_branches().await?.branches;
-        let others = listed
-            .iter()
-            .filter(|branch| !ends.contains(&branch.tip_id));
-        for branch in others.rev().take(MAX_BRANCHES) {
+        let mark = if listed.len() > 1 { "⑂ " } else { continue };
+        for branch in listed.iter().rev().take(MAX_BRANCHES) {
             let id = branch_id(&tree, &branch.tip_id);
-            branches.push(row_of(&tree, branch, &id, "⑂ ", cwd.clone()));
+            let own = row_of(&tree, branch, &id, mark, cwd.clone());
+            let end = Some((tree.clone(), branch.tip_id.clone()));
+            let mut is_listed = false;
+            for row in shown.iter_mut().filter(|row| row.end == end) {
+                row.name(&own);
+                is_listed = true;
+            }
+            branches.extend((!is_listed).then_some(own));
         }
     }
-    if branches.is_empty() && shown.len() == all.len() {
+    let has_names = shown.iter().any(|row| row.is_named);
+    if branches.is_empty() && !has_less && !has_names {
         return Ok(None);
     }
-    shown.extend(branches.iter().map(Value::to_string));
+    let shown = shown.into_iter().map(|row| row.raw);
+    let shown: Vec<String> = shown.chain(branches.iter().map(Value::to_string)).collect();
     let shown = format!("[{}]", shown.join(","));
     Ok(Some(replaced(
         line,
         span(line, listed.sessions),
         shown.as_bytes(),
     )))
+}
+
+/// A row of the agent's list.
+struct ListedRow {
+    raw: String,
+    row: Row,
+    /// The session of the agent in which the session of the row goes on.
+    agent: String,
+    /// The tree, and the tip of the branch that the row opens.
+    end: Option<(String, String)>,
+    is_named: bool,
+}
+
+impl ListedRow {
+    fn read(live: &Live, raw: &RawValue) -> anyhow::Result<Self> {
+        let row: Row = serde_json::from_str(raw.get())?;
+        let agent = live.store.find(&row.session_id);
+        Ok(Self {
+            raw: raw.get().to_owned(),
+            agent: agent.unwrap_or_else(|| row.session_id.clone()),
+            row,
+            end: None,
+            is_named: false,
+        })
+    }
+
+    /// The other session of the agent in which the session of the row goes on.
+    fn continued(&self) -> Option<String> {
+        (self.agent != self.row.session_id).then(|| self.agent.clone())
+    }
+
+    /// Gives the row the title of its branch. Agents name all branches of a conversation by its first prompt.
+    fn name(&mut self, branch: &Value) {
+        let Ok(Value::Object(mut members)) = serde_json::from_str(&self.raw) else {
+            return;
+        };
+        let of = |place: &str| branch.pointer(place).cloned().unwrap_or_default();
+        members.insert("title".to_owned(), of("/title"));
+        match members.entry("_meta").or_insert_with(|| json!({})) {
+            Value::Object(about) => {
+                about.insert("treelined".to_owned(), of("/_meta/treelined"));
+            }
+            about => *about = of("/_meta"),
+        }
+        self.raw = Value::Object(members).to_string();
+        self.is_named = true;
+    }
 }
 
 /// Opens a branch as an editor session, and answers the editor's request.

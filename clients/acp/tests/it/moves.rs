@@ -385,6 +385,39 @@ fn a_session_that_was_left_can_be_loaded() {
     assert_eq!(editor.end(), 0);
 }
 
+/// A row of the list once opened another branch than its own.
+#[test]
+fn each_row_of_the_list_opens_its_branch() {
+    let folders = Folders::new();
+    let mut editor = begin(&folders, &[("LISTS", "s1 s2")]);
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two with a tool");
+    answer(&mut editor, "s1", "/back");
+    editor.prompt("s1", "other");
+    let listed = editor.ask("session/list", json!({}));
+    let rows = listed["sessions"].as_array().unwrap();
+    let left = rows[1]["sessionId"].clone();
+    for (session, path) in [
+        (&left, vec!["one", "two with a tool"]),
+        (&json!("s1"), vec!["one", "other"]),
+    ] {
+        let before = editor.received.len();
+        let cwd = folders.path("work");
+        editor.ask(
+            "session/load",
+            json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
+        );
+        let updates = editor.received[before..].iter();
+        let updates = updates.map(|message| &message["params"]["update"]);
+        let prompts = updates.filter(|update| update["sessionUpdate"] == "user_message_chunk");
+        let prompts: Vec<_> = prompts
+            .map(|update| update["content"]["text"].clone())
+            .collect();
+        assert_eq!(prompts, path, "{session}");
+    }
+    assert_eq!(editor.end(), 0);
+}
+
 #[test]
 fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     let folders = Folders::new();
@@ -394,8 +427,19 @@ fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     answer(&mut editor, "s1", "/back");
     editor.prompt("s1", "other");
     let listed = editor.ask("session/list", json!({}));
-    let all = json!([{ "sessionId": "s1", "cwd": "/w" }, { "sessionId": "s2", "cwd": "/w" }]);
-    assert_eq!(listed, json!({ "sessions": all }));
+    // The editor's session goes on in s2, so its row stands for both. Once the branch that it had left had no row, and the other
+    // one had two.
+    let rows = listed["sessions"].as_array().unwrap();
+    let titles: Vec<_> = rows.iter().map(|row| row["title"].clone()).collect();
+    assert_eq!(titles, ["⑂ other", "⑂ two with a tool"]);
+    assert_eq!(rows[0]["sessionId"], "s1");
+    for row in rows {
+        let about = &row["_meta"]["treelined"];
+        assert!(
+            about["session"].is_string() && about["entry"].is_string(),
+            "{row}"
+        );
+    }
     assert_eq!(editor.end(), 0);
 
     let mut editor = start(&folders, &[ABLE, ("LISTS", "s2"), ("MADE", "2")]);
