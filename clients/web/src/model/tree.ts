@@ -141,10 +141,15 @@ export class Tree {
     this.setCursor(Math.max(0, Math.min(last, to)), how);
   }
 
-  /** Moves the cursor to a row that was drawn at `at`. The rows may have changed since then. */
+  /**
+   * Moves the cursor to a row that was drawn at `at`. The rows may have changed since then. If the cursor is there already,
+   * the text of the row is shown again, since the reader may have scrolled away from it.
+   */
   async pick(row: Row, at: number): Promise<void> {
+    const isHere = row.id === this.cursorId && !this.isBetween;
     if (this.view?.row(at)?.id === row.id) this.move(at);
     else await this.reload('nearest', row.id);
+    if (isHere) this.moved(row.id);
   }
 
   /** Opens the branches that are folded into a row, or closes the branch that begins at it. */

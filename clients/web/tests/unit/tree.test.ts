@@ -34,17 +34,29 @@ class SlowSource {
   }
 }
 
-async function opened(): Promise<{ source: SlowSource; tree: Tree }> {
+async function opened(): Promise<{ source: SlowSource; tree: Tree; shown: string[] }> {
   const source = new SlowSource(['a', 'b', 'c', 'd']);
+  const shown: string[] = [];
   const nothing = (): void => undefined;
-  const tree = new Tree(source as unknown as Source, nothing, nothing, (error) => {
+  const show = (id: string): void => void shown.push(id);
+  const tree = new Tree(source as unknown as Source, nothing, show, (error) => {
     throw error;
   });
   const loaded = tree.reload('center', 'b');
   await source.arrive();
   await loaded;
-  return { source, tree };
+  return { source, tree, shown };
 }
+
+/** In a file, the leaf is selected and the text begins at its start. A click on the leaf once did nothing. */
+test('a click on the selected row shows its text again', async () => {
+  const { tree, shown } = await opened();
+  const row = tree.row();
+  assert.ok(row);
+  assert.deepEqual(shown, ['b']);
+  await tree.pick(row, tree.cursor);
+  assert.deepEqual(shown, ['b', 'b']);
+});
 
 /** Once, changes of other clients caused a reload while the tree moved to the leaf, and the leaf was never shown. */
 test('a reload does not end a move that has begun', async () => {
