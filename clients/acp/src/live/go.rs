@@ -180,7 +180,10 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
             words: format!("after {prompt}"),
         });
     }
-    let row = row.context("name a prompt by its number in /tree, or a label, such as /go 3")?;
+    let row = row.with_context(|| match words {
+        "" => "name a prompt by its number in /tree, or a label, such as /go 3".to_owned(),
+        words => format!("there is no {words:?}: name a prompt by its number in /tree, or a label"),
+    })?;
     let entry = match row.is_prompt() {
         true => end_of_turn(client, row.id()).await?,
         false => row.id().to_owned(),

@@ -156,7 +156,7 @@ fn a_move_that_fails_changes_nothing() {
         ),
         (
             "/go 9",
-            "name a prompt by its number in /tree, or a label, such as /go 3",
+            "there is no \"9\": name a prompt by its number in /tree, or a label",
         ),
         ("/go 2", "the conversation is already at this position"),
     ] {
