@@ -92,8 +92,8 @@ impl Session {
         upstream: Option<Arc<dyn Upstream>>,
     ) -> Arc<Self> {
         let log = &opened.log;
-        let folder = log.location().map(|at| Arc::clone(&at.folder));
-        let path = log.location().map(Location::path);
+        let at = log.location().cloned();
+        let path = at.as_ref().map(Location::path);
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
         debug_assert!(log.header().is_some(), "an opened session has a header");
@@ -129,7 +129,7 @@ impl Session {
                 } else {
                     durability
                 },
-                folder,
+                at,
             ),
         })
     }
