@@ -1,7 +1,9 @@
 //! Stories of defects that were found (story.rs).
 
+use std::io::Write;
 use treelined_core::durability::Durability;
 use treelined_core::error::Kind;
+use treelined_files::os::time;
 use treelined_simulation::story::Story;
 use treelined_simulation::writer::PROJECTS;
 
@@ -46,6 +48,36 @@ fn an_append_to_a_fork_is_durable_after_a_failed_sync_of_the_fork() {
         let fork = writer.newest().unwrap();
         writer.append_to(&fork).await.unwrap();
     });
+    story.cut().unwrap();
+}
+
+/// The fragment of a line that a program without a lock had written to the old file of a session was lost if that program
+/// was gone: it counted as a line in flight, and at the end of the minute as nothing.
+#[test]
+fn an_unfinished_late_line_is_in_the_new_file_once() {
+    let mut story = Story::begin();
+    let header =
+        r#"{"type":"session","version":2,"id":"old","timestamp":"t","cwd":"/home/ada/project"}"#;
+    let whole = r#"{"type":"custom","id":"late","parentId":null,"timestamp":"t","customType":"c"}"#;
+    for (number, last) in [whole, "{\"torn"].into_iter().enumerate() {
+        let name = format!("2026-01-01T00-00-00-000Z_old{number}.jsonl");
+        story.process(Durability::Always, None, async |_, writer| {
+            writer.create_in(PROJECT).await.unwrap();
+            let header = header.replace("old", &format!("old{number}"));
+            let old = writer.make(&name, &format!("{header}\n"));
+            let session = writer.opened(&format!("old{number}")).unwrap();
+            writer.append_to(&session).await.unwrap();
+            (&old).write_all(last.as_bytes()).unwrap();
+            for _ in 0..2 {
+                let mut guard = session.guard(time::now(), ()).unwrap();
+                guard.end_waiting(|_| true);
+                drop(guard);
+                writer.append_to(&session).await.unwrap();
+            }
+            let text = writer.text_of(&name);
+            assert_eq!(text.matches(&format!("\n{last}\n")).count(), 1, "{text}");
+        });
+    }
     story.cut().unwrap();
 }
 

@@ -3,8 +3,8 @@
 use crate::book::{Acked, Book};
 use crate::history::{SESSIONS, Setting};
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use treelined_core::durability::Durability;
@@ -20,7 +20,7 @@ use treelined_files::clock::SystemSource;
 use treelined_files::log::header::Header;
 use treelined_files::log::repair::repair;
 use treelined_files::log::{Log, OpenedLog};
-use treelined_files::os::file::File;
+use treelined_files::os::file::{File, Folder};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::simulated::{self, World};
 use treelined_files::os::time;
@@ -320,6 +320,26 @@ impl<'h> Writer<'h> {
     pub fn newest(&mut self) -> Result<Arc<Session>> {
         let id = self.book.lock().sessions.last().cloned();
         self.opened(&id.unwrap())
+    }
+
+    /// The folder of the sessions of the first project.
+    fn folder(&self) -> Arc<Folder> {
+        let root = Arc::new(Folder::open(Path::new(SESSIONS)).unwrap());
+        Arc::new(root.subfolder("--home-ada-project--".as_ref()).unwrap())
+    }
+
+    /// Makes a file as another program does, and keeps it open for appending.
+    pub fn make(&self, name: &str, text: &str) -> File {
+        let file = self.folder().create(name.as_ref()).unwrap();
+        (&file).write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    pub fn text_of(&self, name: &str) -> String {
+        let file = self.folder().file(name.as_ref(), HandleAccess::Read);
+        let mut text = String::new();
+        (&file.unwrap()).read_to_string(&mut text).unwrap();
+        text
     }
 
     pub async fn create_in(&mut self, project: &str) -> Result<()> {

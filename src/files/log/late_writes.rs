@@ -189,6 +189,11 @@ impl ReplacedFile {
             };
             self.pending.extend(new);
         }
+        if tail == Tail::Take && size > end && size != self.tail_kept_to {
+            // The fragment of a line is not an entry, and stays as damage.
+            self.pending.extend(lines_between(&self.file, end, size)?);
+            self.tail_kept_to = size;
+        }
         self.pending.retain(|line| !is_known(successor, line));
         if self.pending.is_empty() {
             self.carried_to = self.read_to;
@@ -319,13 +324,15 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
         old.carried();
         assert!(!old.has_arrivals() && !old.is_over());
-        // The last check also takes a line without a line break.
+        // The last check also takes a whole line without a line break.
         old.until = Instant::now();
         assert!(old.has_arrivals());
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
         old.carried();
         late.write_all(b"\n{\"torn again").unwrap();
-        let _nothing = old.arrivals(&new).unwrap();
+        // So does a fragment, once.
+        assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn again".to_vec()]);
+        old.carried();
         assert!(old.is_over() && !old.has_arrivals());
     }
 }
