@@ -63,6 +63,9 @@ pub(crate) struct CarryOver {
     /// Bytes from the start of the old file whose lines are in the new one
     #[arg(long)]
     carried_to: u64,
+    /// Where the unfinished line ended that was kept when the file was replaced
+    #[arg(long, default_value_t = 0)]
+    tail_kept_to: u64,
     /// The milliseconds in which lines may still arrive
     #[arg(long)]
     remaining_ms: u64,
@@ -76,6 +79,7 @@ impl CarryOver {
         let old = Log::open_replaced(at.clone(), stream::stdin()?)?;
         let handed = Handover {
             carried_to: self.carried_to,
+            tail_kept_to: self.tail_kept_to,
             remaining: Duration::from_millis(self.remaining_ms),
         };
         let opened = Log::open(at)?;
@@ -139,8 +143,11 @@ async fn carry_over_beside(
         };
         let found: BTreeSet<u32> = found.into_iter().flatten().collect();
         if found.is_empty() {
+            writers.clear();
+            let mut turn = session.guard(Instant::now(), ())?;
+            turn.end_waiting(|_| true);
             // The last writer may have written and closed the file after the check for arrivals.
-            if session.guard(Instant::now(), ())?.has_arrivals() {
+            if turn.has_arrivals() {
                 continue;
             }
             return Ok(());
@@ -197,8 +204,13 @@ mod tests {
 
     /// A migrated session at this path, and its old file, opened for appending.
     fn migrated(path: &Path) -> (Arc<Session>, File) {
+        migrated_with(path, "")
+    }
+
+    /// Like [`migrated`], with an unfinished line at the end.
+    fn migrated_with(path: &Path, fragment: &str) -> (Arc<Session>, File) {
         let header = r#"{"type":"session","version":2,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
-        fs::write(path, format!("{header}\n{}", entry("a"))).unwrap();
+        fs::write(path, format!("{header}\n{}{fragment}", entry("a"))).unwrap();
         let late = OpenOptions::new().append(true).open(path).unwrap();
         let opened = Log::open(Location::of_path(path).unwrap()).unwrap();
         let session = Session::new(opened, false, Durability::Os);
@@ -230,6 +242,27 @@ mod tests {
             carried.await.unwrap();
         });
         assert!(fs::read_to_string(&path).unwrap().contains("\"last\""));
+    }
+
+    /// A last line without a line break was lost if the program that wrote it ended before the minute did, since it counted
+    /// as a line in flight. The fragment that was there before is not copied twice.
+    #[test]
+    fn an_unfinished_line_of_a_writer_that_is_gone_is_carried_over() {
+        let whole = entry("last");
+        for (before, last) in [("", whole.trim_end()), ("", "{\"torn"), ("{\"torn", "")] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("s.jsonl");
+            let (session, late) = migrated_with(&path, before);
+            (&late).write_all(last.as_bytes()).unwrap();
+            run(async {
+                let mut out = io::sink();
+                let carried = carry_over_beside(&session, &mut out, |_| Some(Vec::new()));
+                carried.await.unwrap();
+            });
+            let text = fs::read_to_string(&path).unwrap();
+            let expected = format!("\n{before}{last}\n");
+            assert_eq!(text.matches(&expected).count(), 1, "{text}");
+        }
     }
 
     /// If another program held the lock of the new file for more than two seconds, the copying once ended with an

@@ -26,7 +26,7 @@ const PROFILES: [Profile; 9] = [
 ];
 
 /// What a seed decides before a history begins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Setting {
     pub writers: usize,
     /// The writer that takes no lock.

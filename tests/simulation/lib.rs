@@ -3,5 +3,6 @@
 
 pub mod book;
 pub mod history;
+pub mod story;
 mod verify;
-mod writer;
+pub mod writer;

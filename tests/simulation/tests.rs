@@ -1,6 +1,8 @@
 //! Runs histories (README.md). `TREELINED_HISTORIES` is their number; `SEED` runs the history of one seed and prints its
 //! calls.
 
+mod stories;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -62,8 +62,19 @@ fn session(store: &Store, id: &str, due: &[&Acked]) -> Result<(), String> {
         |error: treelined_core::error::Error| format!("{:?} {}", error.kind, error.message);
     let mut found: Vec<Location> = store.find(id).into_iter().collect();
     let is_here = !found.is_empty();
-    // A deleted session is in the trash; a writer that was about to replace its file may have made it again.
-    found.extend(store.find_trashed(id, None).map_err(failed)?);
+    // A deleted session is in the trash; a writer that was about to replace its file may have made it again, and it may
+    // have been deleted again.
+    for trashed in store.trashed().map_err(failed)? {
+        let listing = &trashed.row.listing;
+        if listing
+            .header
+            .as_ref()
+            .is_some_and(|header| header.id == id)
+        {
+            let path = listing.path.to_str();
+            found.extend(store.find_trashed(id, path).map_err(failed)?);
+        }
+    }
     let mut missing: Vec<&Acked> = due.to_vec();
     for at in &found {
         match unshed::restore(at) {

@@ -3,8 +3,8 @@
 use crate::book::{Acked, Book};
 use crate::history::{SESSIONS, Setting};
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use treelined_core::durability::Durability;
@@ -20,7 +20,7 @@ use treelined_files::clock::SystemSource;
 use treelined_files::log::header::Header;
 use treelined_files::log::repair::repair;
 use treelined_files::log::{Log, OpenedLog};
-use treelined_files::os::file::File;
+use treelined_files::os::file::{File, Folder};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::simulated::{self, World};
 use treelined_files::os::time;
@@ -39,7 +39,7 @@ pub struct Writer<'h> {
     pub book: &'h Book,
     pub setting: &'h Setting,
     store: Arc<Store>,
-    durability: Durability,
+    pub durability: Durability,
     open: Vec<Arc<Session>>,
     /// The number of entries and sessions that this writer has made.
     made: usize,
@@ -49,8 +49,22 @@ pub struct Writer<'h> {
     kept: Option<(String, File)>,
 }
 
+/// Runs the calls of a process, whose timers use the simulated clock.
+pub fn block_on<T>(calls: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(calls)
+}
+
 fn choose(end: usize) -> usize {
     usize::try_from(simulated::choose(end as u64)).unwrap()
+}
+
+/// The directories of the sessions that are made.
+pub const PROJECTS: [&str; 2] = ["/home/ada/project", "/home/ada/other"];
+
+fn some_project() -> &'static str {
+    PROJECTS[choose(PROJECTS.len())]
 }
 
 impl<'h> Writer<'h> {
@@ -72,9 +86,7 @@ impl<'h> Writer<'h> {
 
     /// Runs all verbs of this writer.
     pub fn run(mut self) {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-        runtime.block_on(async {
+        block_on(async {
             for _ in 0..4 + choose(10) {
                 let done = match self.setting.lockless == Some(self.number) {
                     true => self.lockless_append(),
@@ -117,7 +129,7 @@ impl<'h> Writer<'h> {
         simulated::note(|| format!("verb {verb}"));
         match verb {
             0..=12 => self.append().await,
-            13 | 14 => self.create().await,
+            13 | 14 => self.create_in(some_project()).await,
             15 | 16 => self.navigate().await,
             17 => self.fork().await,
             18 if self.setting.lockless.is_none() => {
@@ -126,7 +138,7 @@ impl<'h> Writer<'h> {
                 }
                 Ok(())
             }
-            19 if self.setting.deletes => self.trash(),
+            19 if self.setting.deletes => self.trash().await,
             20 if self.setting.deletes => self.restore(),
             21 if self.setting.lockless.is_none() => self.repair(),
             22 | 23 => self.shed().await,
@@ -138,7 +150,10 @@ impl<'h> Writer<'h> {
             }
             26 if self.setting.breaks => {
                 let one_in = (choose(3) > 0).then(|| 2 + choose(30) as u64);
-                self.world.break_disk(one_in);
+                match choose(2) {
+                    0 => self.world.break_disk(one_in),
+                    _ => self.world.break_syncs(one_in.map(|one_in| one_in / 4 + 1)),
+                }
                 Ok(())
             }
             _ => {
@@ -146,6 +161,11 @@ impl<'h> Writer<'h> {
                 Ok(())
             }
         }
+    }
+
+    /// Lets the timers of this writer run.
+    pub async fn pause(&self) {
+        self.think(THINK).await;
     }
 
     /// Lets other writers run, and then the timers of this one.
@@ -180,7 +200,10 @@ impl<'h> Writer<'h> {
 
     async fn session(&mut self) -> Result<Arc<Session>> {
         let known = self.book.lock().sessions.clone();
-        let id = &known[choose(known.len())];
+        self.opened(&known[choose(known.len())])
+    }
+
+    pub fn opened(&mut self, id: &str) -> Result<Arc<Session>> {
         if let Some(open) = self.open.iter().find(|open| open.id.as_str() == id) {
             return Ok(Arc::clone(open));
         }
@@ -197,6 +220,7 @@ impl<'h> Writer<'h> {
     async fn close(&self, session: Arc<Session>) {
         let until = self.book.moment();
         if let Err(error) = session.syncer.flush().await {
+            self.book.sync_failed(self.number, session.id.as_str());
             return self.judge(&error);
         }
         self.note_late_failures();
@@ -245,7 +269,7 @@ impl<'h> Writer<'h> {
         self.append_to(&session).await
     }
 
-    async fn append_to(&mut self, session: &Session) -> Result<()> {
+    pub async fn append_to(&mut self, session: &Session) -> Result<()> {
         let texts: Vec<_> = (0..1 + choose(3)).map(|_| self.text()).collect();
         let entries = texts.iter().map(|(_, text)| NewEntry::message(text));
         let entries = entries.collect::<Result<Vec<_>>>()?;
@@ -281,14 +305,45 @@ impl<'h> Writer<'h> {
         Ok(())
     }
 
-    fn header(&mut self) -> Header {
+    fn header(&mut self, project: &str) -> Header {
         self.made += 1;
         let id = format!("n{}-{}", self.number, self.made);
-        Header::new(&id, SystemSource.now_ms(), "/home/ada/project", None)
+        Header::new(&id, SystemSource.now_ms(), project, None)
     }
 
-    async fn create(&mut self) -> Result<()> {
-        let header = self.header();
+    /// The session that this writer has opened last.
+    pub fn last(&self) -> Arc<Session> {
+        Arc::clone(self.open.last().unwrap())
+    }
+
+    /// The session that was made last.
+    pub fn newest(&mut self) -> Result<Arc<Session>> {
+        let id = self.book.lock().sessions.last().cloned();
+        self.opened(&id.unwrap())
+    }
+
+    /// The folder of the sessions of the first project.
+    fn folder(&self) -> Arc<Folder> {
+        let root = Arc::new(Folder::open(Path::new(SESSIONS)).unwrap());
+        Arc::new(root.subfolder("--home-ada-project--".as_ref()).unwrap())
+    }
+
+    /// Makes a file as another program does, and keeps it open for appending.
+    pub fn make(&self, name: &str, text: &str) -> File {
+        let file = self.folder().create(name.as_ref()).unwrap();
+        (&file).write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    pub fn text_of(&self, name: &str) -> String {
+        let file = self.folder().file(name.as_ref(), HandleAccess::Read);
+        let mut text = String::new();
+        (&file.unwrap()).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    pub async fn create_in(&mut self, project: &str) -> Result<()> {
+        let header = self.header(project);
         let (id, store) = (header.id.clone(), Arc::clone(&self.store));
         let claimed = id.clone();
         let log = Log::create(self.store.place(&header)?, header);
@@ -298,10 +353,14 @@ impl<'h> Writer<'h> {
             tree: treelined_core::tree::Tree::new(),
             diagnostics: Vec::new(),
         });
-        self.append_to(&session).await?;
-        self.book.did("create");
-        self.book.lock().sessions.push(id);
-        Ok(())
+        let made = self.append_to(&session).await;
+        // A file whose sync has failed stays.
+        let is_there = |error: &Error| error.kind == Kind::DurabilityUnknown;
+        if made.as_ref().err().is_none_or(is_there) {
+            self.book.did("create");
+            self.book.lock().sessions.push(id);
+        }
+        made
     }
 
     fn some_entry(core: &SessionState) -> Option<Node> {
@@ -327,6 +386,10 @@ impl<'h> Writer<'h> {
 
     async fn fork(&mut self) -> Result<()> {
         let session = self.session().await?;
+        self.fork_of(&session).await
+    }
+
+    pub async fn fork_of(&mut self, session: &Session) -> Result<()> {
         let (guard, _) = session.guard(time::now(), ())?.refreshed().await?;
         let Some(tip) = guard.leaf() else {
             return Ok(());
@@ -339,7 +402,7 @@ impl<'h> Writer<'h> {
         let end = fork::end(&guard.tree, Some(tip), Some(ForkSide::At))?;
         let copy = ForkContent::prepare(&guard, end, &[], None, &SystemSource)?;
         drop(guard);
-        let header = self.header();
+        let header = self.header(some_project());
         let at = self.store.place(&header)?;
         let claimed = self.store.claim(&header.id)?;
         let folder = Arc::clone(&at.folder);
@@ -376,12 +439,15 @@ impl<'h> Writer<'h> {
         Ok(())
     }
 
-    fn trash(&mut self) -> Result<()> {
+    async fn trash(&mut self) -> Result<()> {
         let known = self.book.lock().sessions.clone();
         let id = &known[choose(known.len())];
         let at = self.store.find(id)?;
         self.book.lock().deleted.insert(id.clone());
-        self.open.retain(|open| open.id.as_str() != id);
+        let is_it = |open: &mut Arc<Session>| open.id.as_str() == id;
+        for session in self.open.extract_if(.., is_it).collect::<Vec<_>>() {
+            self.close(session).await;
+        }
         self.store.trash(&at)?;
         self.book.did("trash");
         Ok(())

@@ -59,6 +59,7 @@ impl FileLog {
             end: 0,
             ends_in_break: true,
             torn_at: None,
+            tail_kept_to: 0,
             tail_to: 0,
         }
     }

@@ -36,6 +36,8 @@ pub const CARRY_OVER_COMMAND: &str = "carry-over";
 pub struct Handover {
     /// The offset in bytes up to which the lines of the old file are in the new file.
     pub carried_to: u64,
+    /// Where the unfinished line ended that was kept when the file was replaced; 0 if there was none.
+    pub tail_kept_to: u64,
     /// How much longer late lines must be copied.
     pub remaining: Duration,
 }
@@ -43,10 +45,11 @@ pub struct Handover {
 impl Handover {
     /// The arguments with which this program continues in another process. The stdin of that process is the old
     /// file.
-    pub fn arguments(&self, successor: &Path) -> [OsString; 4] {
+    pub fn arguments(&self, successor: &Path) -> [OsString; 5] {
         [
             CARRY_OVER_COMMAND.into(),
             format!("--carried-to={}", self.carried_to).into(),
+            format!("--tail-kept-to={}", self.tail_kept_to).into(),
             format!("--remaining-ms={}", self.remaining.as_millis()).into(),
             successor.into(),
         ]
@@ -67,6 +70,8 @@ pub struct ReplacedFile {
     read_to: u64,
     /// The offset in bytes up to which the lines are in the new file.
     carried_to: u64,
+    /// Where the unfinished line ended that was kept when the file was replaced; 0 if there was none.
+    tail_kept_to: u64,
     /// The size of the file at the last check. It is larger than `read_to` if the last line is incomplete.
     looked_at: u64,
     /// Whether the file was read for the last time, after `until`.
@@ -86,7 +91,7 @@ impl ReplacedFile {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(HandleAccess::Read, || Err(())).ok()?;
-        let read_to = file_log.end;
+        let (read_to, tail_kept_to) = (file_log.end, file_log.tail_kept_to);
         Some(Self {
             log,
             tree,
@@ -94,6 +99,7 @@ impl ReplacedFile {
             until: time::now() + HELD,
             read_to,
             carried_to: read_to,
+            tail_kept_to,
             looked_at: read_to,
             is_settled: false,
             waits_for: None,
@@ -108,6 +114,7 @@ impl ReplacedFile {
         replaced.read_to = handed.carried_to.min(replaced.read_to);
         replaced.carried_to = replaced.read_to;
         replaced.looked_at = replaced.read_to;
+        replaced.tail_kept_to = handed.tail_kept_to;
         Some(replaced)
     }
 
@@ -118,6 +125,7 @@ impl ReplacedFile {
         let carried_to = self.carried_to;
         let handover = Handover {
             carried_to,
+            tail_kept_to: self.tail_kept_to,
             remaining,
         };
         Some((Arc::clone(&self.file), handover))
@@ -131,6 +139,11 @@ impl ReplacedFile {
     /// Whether no more lines are expected.
     pub(crate) fn is_over(&self) -> bool {
         self.pending.is_empty() && time::now() >= self.until
+    }
+
+    /// Ends the wait for late lines, since no program can write them any more. The next check is the last one.
+    pub(crate) fn end_waiting(&mut self) {
+        self.until = self.until.min(time::now());
     }
 
     /// Whether there are lines to copy. This takes one `fstat`.
@@ -151,14 +164,14 @@ impl ReplacedFile {
             return Ok(Vec::new());
         };
         let from = self.read_to;
-        // The last check also reads a line without a line break.
+        let size = file::status_of(&self.file).map_or(from, |status| status.size);
+        // The last check also reads a line without a line break, unless it is as it was when the file was replaced.
         let is_last_look = time::now() >= self.until;
-        let tail = if is_last_look {
+        let tail = if is_last_look && size != self.tail_kept_to {
             Tail::Take
         } else {
             Tail::Leave
         };
-        let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
         always!(
@@ -175,6 +188,11 @@ impl ReplacedFile {
                 lines_between(&self.file, from, end)?
             };
             self.pending.extend(new);
+        }
+        if tail == Tail::Take && size > end && size != self.tail_kept_to {
+            // The fragment of a line is not an entry, and stays as damage.
+            self.pending.extend(lines_between(&self.file, end, size)?);
+            self.tail_kept_to = size;
         }
         self.pending.retain(|line| !is_known(successor, line));
         if self.pending.is_empty() {
@@ -306,13 +324,15 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
         old.carried();
         assert!(!old.has_arrivals() && !old.is_over());
-        // The last check also takes a line without a line break.
+        // The last check also takes a whole line without a line break.
         old.until = Instant::now();
         assert!(old.has_arrivals());
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
         old.carried();
         late.write_all(b"\n{\"torn again").unwrap();
-        let _nothing = old.arrivals(&new).unwrap();
+        // So does a fragment, once.
+        assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn again".to_vec()]);
+        old.carried();
         assert!(old.is_over() && !old.has_arrivals());
     }
 }

@@ -80,7 +80,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
         Some(lock)
     };
     let OpenedLog {
-        log,
+        mut log,
         tree,
         diagnostics,
     } = opened;
@@ -118,6 +118,8 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
     if let Some(records) = shed {
         move_cold(at, &records, &file, header, &plan, end)?;
     }
+    let fragment = plan.last().filter(|line| line.offset >= end);
+    log.keep_tail_to(fragment.map_or(0, |line| line.offset + line.len));
     report.replaced = Some(OpenedLog {
         log,
         tree,

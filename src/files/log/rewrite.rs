@@ -52,11 +52,22 @@ impl Log {
         )?;
         temporary::remove_abandoned(&log.at.folder).map_err(failed)?;
         keep_original(log, old, &backup_suffix(self.version()))?;
+        let mut kept_to = 0;
         replace(&log.at, &log.at, |out| {
             let header = self.header().map(|header| header.place);
             write_migrated(out, old, 0..log.end, header, tree, &bodies)?;
-            copy_torn_tail(out, old, log.end)
-        })
+            kept_to = copy_torn_tail(out, old, log.end)?;
+            Ok(())
+        })?;
+        self.keep_tail_to(kept_to);
+        Ok(())
+    }
+
+    /// Records that the unfinished line which ends at this offset is in the new file or in the quarantine.
+    pub(super) fn keep_tail_to(&mut self, end: u64) {
+        if let LogStorage::File(log) = &mut self.store {
+            log.tail_kept_to = end;
+        }
     }
 
     /// The lines from the offset `from` to the end of the bytes that were read, as version 3.
@@ -381,9 +392,10 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes the fragment at the end of the old file as its own line. Whole lines after `end` are late writes, and are
-/// copied later.
-fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> {
+/// Writes the fragment at the end of the old file as its own line, and returns its end. Whole lines after `end` are late
+/// writes, and are copied later.
+fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<u64> {
+    let mut kept_to = 0;
     let mut lines = Lines::new(old, end);
     while let Some(line) = lines.next()? {
         let Some(bytes) = line.bytes else {
@@ -394,9 +406,10 @@ fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<()> 
         if !line.terminated && scan::scan_line(bytes).is_err() {
             out.write_all(bytes)?;
             out.write_all(b"\n")?;
+            kept_to = line.offset + line.len;
         }
     }
-    Ok(())
+    Ok(kept_to)
 }
 
 /// Writes bytes that are not a JSON value, on their own line.

@@ -65,6 +65,8 @@ pub(super) struct FileLog {
     pub(super) ends_in_break: bool,
     /// The offset in bytes of a torn last line that was reported already.
     pub(super) torn_at: Option<u64>,
+    /// Where the unfinished line ended that this process has kept when it replaced the file; 0 if there was none.
+    pub(super) tail_kept_to: u64,
     /// The offset in bytes up to which the file was searched in vain for a line break after `end`.
     pub(super) tail_to: u64,
 }

@@ -5,7 +5,8 @@
 use crate::blocking::begin;
 use crate::invariant::always;
 use crate::lock::lock;
-use crate::os::file::{self, File, Folder, Identity};
+use crate::os::FileAt;
+use crate::os::file::{self, File, Folder, Identity, Location};
 use crate::os::handle;
 use std::io;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use treelined_core::bytes::index;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 
@@ -21,6 +23,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// The most ranges of a file whose durability is unknown. If there are more, the last range is widened.
 const MAX_LOST: usize = 64;
+
+/// The number of bytes at the beginning of a file that are written again after a failed sync. They have the header.
+const BEGINNING: u64 = 64 << 10;
 
 /// The number of files, of all sessions, that stay open for a sync of the durability `interval`.
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
@@ -63,6 +68,8 @@ struct SyncRecord {
     synced: Option<(Identity, u64)>,
     /// The ranges whose sync failed. A later sync cannot prove that they are on disk.
     lost: Vec<(Identity, Range<u64>)>,
+    /// The file whose beginning is among the lost bytes, and not synced again since.
+    headless: Option<Identity>,
 }
 
 impl SyncRecord {
@@ -74,6 +81,11 @@ impl SyncRecord {
         };
         if !is_synced {
             self.lose(identity, from..size);
+        }
+        match is_synced {
+            true if self.headless == Some(identity) => self.headless = None,
+            false if from == 0 => self.headless = Some(identity),
+            _ => {}
         }
         self.synced = Some((identity, size.max(from)));
     }
@@ -130,9 +142,9 @@ pub struct Syncer {
 
 struct SyncState {
     durability: Durability,
-    /// The folder of the file. The first sync of a file also syncs the folder, since another process may have made or
+    /// The name of the file. The first sync of a file also syncs its folder, since another process may have made or
     /// replaced the file and not have synced its name yet.
-    folder: Option<Arc<Folder>>,
+    at: Option<Location>,
     /// The requests that wait for a sync. The sync must begin after they arrived.
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// The files that were written since the last sync began: one file, or two after a migration.
@@ -148,12 +160,12 @@ struct SyncState {
 }
 
 impl Syncer {
-    /// `folder` has the file; `None` if there is no file.
-    pub fn new(durability: Durability, folder: Option<Arc<Folder>>) -> Self {
+    /// `at` is the location of the file; `None` if there is no file.
+    pub fn new(durability: Durability, at: Option<Location>) -> Self {
         Self {
             state: Arc::new(Mutex::new(SyncState {
                 durability,
-                folder,
+                at,
                 waiting: Vec::new(),
                 unsynced: Vec::new(),
                 named: None,
@@ -235,8 +247,11 @@ impl Syncer {
     /// Records that the file was made but may not be on disk.
     pub fn making_failed(&self, file: &File) {
         if let Ok(status) = file::status_of(file) {
-            let record = &mut lock(&self.state).record;
-            record.note(status.identity, status.size, false);
+            lock(&self.state)
+                .record
+                .note(status.identity, status.size, false);
+            // If this fails, it is tried again before the next sync.
+            let _retried = write_beginning(&self.state, Some(status.identity));
         }
     }
 
@@ -311,7 +326,15 @@ impl SyncState {
     /// is tried again.
     fn folder_to_sync(&self, identity: Identity) -> Option<Arc<Folder>> {
         let is_named = self.named == Some(identity);
-        self.folder.clone().filter(|_| !is_named)
+        let folder = self.at.as_ref().map(|at| Arc::clone(&at.folder));
+        folder.filter(|_| !is_named)
+    }
+
+    /// The location of the file if its beginning must be written again before it is synced.
+    fn headless(&self, identity: Identity) -> Option<Location> {
+        self.at
+            .clone()
+            .filter(|_| self.record.headless == Some(identity))
     }
 
     fn note(&mut self, new: UnsyncedFile) {
@@ -321,6 +344,28 @@ impl SyncState {
             UNSYNCED.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Writes the beginning of the file again, the same bytes, if a sync of it has failed. Without a new write no later sync
+/// writes them, in any process.
+fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::Result<()> {
+    let headless = identity.and_then(|identity| lock(state).headless(identity));
+    let Some(at) = headless else {
+        return Ok(());
+    };
+    let file = at.folder.file_in_place(&at.name);
+    let file = file.map_err(|error| io::Error::other(error.message))?;
+    let status = file::status_of(&file)?;
+    if Some(status.identity) != identity {
+        // A file that replaces a session file is synced before.
+        return Ok(());
+    }
+    let mut beginning = vec![0; index(status.size.min(BEGINNING))];
+    file.read_exact_at(&mut beginning, 0)?;
+    if beginning.starts_with(&[0]) {
+        return Err(io::Error::other("the beginning of the file is lost"));
+    }
+    file.write_all_at(&beginning, 0)
 }
 
 /// Syncs until no request is waiting.
@@ -347,7 +392,8 @@ fn run(state: &Mutex<SyncState>) {
         let mut synced = counts.and(alone);
         for unsynced in files {
             let before = file::status_of(&unsynced.file);
-            let mut done = unsynced.sync();
+            let identity = before.as_ref().ok().map(|status| status.identity);
+            let mut done = write_beginning(state, identity).and_then(|()| unsynced.sync());
             if let Ok(status) = before {
                 let folder = lock(state).folder_to_sync(status.identity);
                 let named = folder.map_or(Ok(()), |folder| folder.sync());
@@ -359,6 +405,9 @@ fn run(state: &Mutex<SyncState>) {
                 let record = &mut state.record;
                 record.note(status.identity, status.size, done.is_ok());
                 synced = synced.and(record.judged(status.identity, status.size, done.is_ok()));
+            }
+            if done.is_err() {
+                let _retried = write_beginning(state, identity);
             }
             synced = synced.and(done.map_err(|error| failed(&error)));
         }
@@ -394,9 +443,10 @@ mod tests {
     #[test]
     fn a_folder_is_synced_until_that_succeeds() {
         let folder = tempfile::tempdir().unwrap();
-        let folder = Arc::new(Folder::open(folder.path()).unwrap());
-        let syncer = Syncer::new(Durability::Always, Some(folder));
-        let file = tempfile::tempfile().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let file = File::create_new(&path).unwrap();
+        let at = Location::of_path(&path).unwrap();
+        let syncer = Syncer::new(Durability::Always, Some(at));
         let identity = file::status_of(&file).unwrap().identity;
         syncer.making_failed(&file);
         assert!(lock(&syncer.state).folder_to_sync(identity).is_some());

@@ -17,7 +17,7 @@ use treelined_core::flow::PlannedLines;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::upstream::{LogHook, LogNews, is_replica};
 use treelined_files::os::file::Location;
-use treelined_files::os::program;
+use treelined_files::os::{process, program};
 use treelined_files::session::{self, SessionState};
 use treelined_wire as wire;
 
@@ -105,6 +105,10 @@ pub(crate) fn watch_predecessors(
 /// Copies late entries from replaced files for the last time, before the process ends.
 pub(crate) async fn look_a_last_time(daemon: &Arc<Daemon>) {
     for open in daemon.registry.take_following() {
+        let is_unheld = |file| process::writers_of(file).is_some_and(|writers| writers.is_empty());
+        guard_though_closed(daemon, &open)
+            .await
+            .end_waiting(is_unheld);
         // Repeats until other writers have completed their incomplete lines.
         while carry_over(daemon, &open).await
             && guard_though_closed(daemon, &open).await.has_arrivals()

@@ -306,8 +306,9 @@ fn every_test_that_a_document_names_exists() {
     // A part of `redact` is a separate crate, which the MCP server uses too.
     let part = tests_below("clients/redact/src/", &sources);
     lib.extend(part.into_iter().map(|name| format!("redact::{name}")));
-    // The tests of the package that saves files, and of the MCP server.
+    // The tests of the simulation, of the package that saves files, and of the MCP server.
     for (folder, name) in [
+        ("tests/simulation/", "simulation"),
         ("clients/files/src/", "snapshots"),
         ("clients/files/tests/it/", "snapshots::it"),
         ("clients/mcp/tests/it/", "mcp::it"),

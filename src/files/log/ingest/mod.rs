@@ -9,12 +9,14 @@ use super::lines::trimmed;
 use super::parallel_scan::ScannedLine;
 use super::recover::{RecoveredLine, recover};
 use super::{lines, migrate};
+use crate::invariant::{always, never};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 use treelined_core::bytes::part;
-use treelined_core::entry::{BadLine, Envelope, Line, Parent, scan};
+use treelined_core::entry::{BadLine, Envelope, Kind as EntryKind, Line, Parent, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
+use treelined_core::tree::Insertion;
 pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// Lines with more bytes than this are reported, since they exceed the default limit of a client.
@@ -138,9 +140,11 @@ impl Ingest {
             false => Flags::NONE,
         };
         let id = (entry.id, entry.hash);
+        let before = tree.node_count();
         let inserted = tree
             .insert_plain(id, &parent, entry.facts, place, flags, self.lines)
             .ok_or_else(full)?;
+        check_added(tree, before, inserted, place)?;
         self.report_refused(inserted.refused, place);
         Ok(())
     }
@@ -166,7 +170,12 @@ impl Ingest {
         place: FilePlace,
     ) -> Result<Node> {
         self.lines += 1;
-        tree.insert_copy(id, parent, facts, place).ok_or_else(full)
+        let before = tree.node_count();
+        let node = tree.insert_copy(id, parent, facts, place);
+        let node = node.ok_or_else(full)?;
+        let refused = Flags::NONE;
+        check_added(tree, before, Insertion { node, refused }, place)?;
+        Ok(node)
     }
 
     /// Reports the faults of links, which are known only at the end of the file.
@@ -332,7 +341,12 @@ impl Ingest {
         if let Some(known) = at.tree.find_any(&id) {
             self.report(Damage::DuplicateId, place.offset, u64::from(place.len));
             if !at.bodies.holds(at.tree.place(known), text) {
+                let (count, parent) = (at.tree.node_count(), at.tree.parent(known));
                 at.tree.replace_body(known, envelope, place);
+                always!(
+                    "A line with the id of an entry adds no entry, and moves none",
+                    at.tree.node_count() == count && at.tree.parent(known) == parent
+                )?;
             }
             return Ok(());
         }
@@ -349,10 +363,12 @@ impl Ingest {
         if self.foreign {
             flags.set(Flags::FOREIGN);
         }
+        let before = at.tree.node_count();
         let inserted = at
             .tree
             .insert(&id, parent, envelope, place, flags, self.lines)
             .ok_or_else(full)?;
+        check_added(at.tree, before, inserted, place)?;
         if version_1 {
             self.v1.push(inserted.node, &envelope.facts, place);
         }
@@ -371,6 +387,28 @@ struct LineContext<'a> {
     flags: Flags,
     /// The number of entries found on this line so far.
     taken: u64,
+}
+
+/// Checks what the tree and its views rely on, after a node was added to `before` others.
+#[inline]
+fn check_added(tree: &Tree, before: usize, new: Insertion, place: FilePlace) -> Result<()> {
+    let parent = tree.parent(new.node);
+    always!(
+        "A new entry comes after all entries of the tree",
+        tree.node(before) == Some(new.node) && tree.node_count() == before + 1
+    )?;
+    always!(
+        "The body of an entry is read from the place of its line",
+        tree.place(new.node) == place
+    )?;
+    never!(
+        "An entry with a refused link is a root",
+        new.refused != Flags::NONE && parent.is_some()
+    )?;
+    always!(
+        "The parent of an entry is another entry, and not a leaf record",
+        parent.is_none_or(|at| at != new.node && tree.kind(at) != EntryKind::LeafRecord)
+    )
 }
 
 fn full() -> Error {

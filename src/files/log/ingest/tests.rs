@@ -87,3 +87,35 @@ fn twice_the_damage_takes_twice_the_steps_for_every_kind() {
         }
     }
 }
+
+/// A check that never fails would prove nothing.
+#[test]
+fn an_entry_on_which_the_tree_cannot_rely_is_refused() {
+    let text = [
+        HEADER.as_bytes(),
+        &entry(0, "null"),
+        &entry(1, "\"e0\""),
+        b"",
+    ]
+    .join(&b'\n');
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&text).unwrap();
+    let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
+    let mut lines = Lines::new(&file, 0);
+    while let Some(line) = lines.next().unwrap() {
+        ingest.line(&mut tree, &Bodies::nothing(), &line).unwrap();
+    }
+    let node = tree.node(1).unwrap();
+    let place = tree.place(node);
+    let is_refused = |before, refused, place| {
+        let check = || check_added(&tree, before, Insertion { node, refused }, place);
+        // A debug build panics.
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
+        checked.map_or(true, |checked| checked.is_err())
+    };
+    assert!(!is_refused(1, Flags::NONE, place));
+    assert!(is_refused(0, Flags::NONE, place));
+    assert!(is_refused(1, Flags::CYCLE, place));
+    let elsewhere = FilePlace { offset: 0, ..place };
+    assert!(is_refused(1, Flags::NONE, elsewhere));
+}

@@ -48,6 +48,12 @@ pub enum Change {
         at: u64,
         data: Arc<[u8]>,
     },
+    /// The same bytes at the same place. Sectors are written whole, so bytes that are on the disk stay there.
+    Again {
+        node: NodeId,
+        at: u64,
+        data: Arc<[u8]>,
+    },
     Size {
         node: NodeId,
         len: u64,
@@ -175,22 +181,13 @@ impl Disk {
         }
     }
 
-    /// Whether the first bytes of a file are not synced.
-    pub fn is_new(&self, id: NodeId) -> bool {
-        let mut open = self
-            .changes
-            .iter()
-            .filter(|(_, asked)| *asked == Asked::Nothing);
-        open.any(|(change, _)| of_file(change, id) && matches!(change, Change::Write { at: 0, .. }))
-    }
-
     /// Makes the names in a folder durable.
     pub fn sync_folder(&mut self, id: NodeId) {
         for (change, asked) in &mut self.changes {
             let is_meant = match change {
                 Change::Name { folder, .. } | Change::Unname { folder, .. } => *folder == id,
                 Change::Rename { from, to, .. } => from.0 == id || to.0 == id,
-                Change::Write { .. } | Change::Size { .. } => false,
+                Change::Write { .. } | Change::Again { .. } | Change::Size { .. } => false,
             };
             if is_meant {
                 *asked = Asked::Synced;
@@ -214,7 +211,9 @@ impl Disk {
                 (Profile::Anything { sector }, Change::Write { node, at, data }) => {
                     anything(*node, *at, data, sector, random)
                 }
-                (Profile::Anything { .. }, _) => random.one_in(2).then(|| change.clone()),
+                (Profile::Anything { .. }, _) | (_, Change::Again { .. }) => {
+                    random.one_in(2).then(|| change.clone())
+                }
                 (Profile::Ordered { sector }, Change::Write { node, at, data }) => {
                     if ended.contains(node) {
                         None
@@ -242,12 +241,17 @@ impl Disk {
 }
 
 fn of_file(change: &Change, id: NodeId) -> bool {
-    matches!(change, Change::Write { node, .. } | Change::Size { node, .. } if *node == id)
+    match change {
+        Change::Write { node, .. } | Change::Again { node, .. } | Change::Size { node, .. } => {
+            *node == id
+        }
+        _ => false,
+    }
 }
 
 fn apply(nodes: &mut BTreeMap<NodeId, Node>, change: &Change) {
     match change {
-        Change::Write { node, at, data } => {
+        Change::Write { node, at, data } | Change::Again { node, at, data } => {
             let file = &mut nodes.entry(*node).or_default().data;
             let at = usize::try_from(*at).unwrap_or(usize::MAX);
             let end = at.saturating_add(data.len());

@@ -34,10 +34,11 @@ impl Metadata {
     }
 }
 
-/// Reads at an offset.
+/// Reads and writes at an offset.
 pub trait FileAt {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 }
 
 impl FileAt for File {
@@ -63,6 +64,25 @@ impl FileAt for File {
             read if read == buffer.len() => Ok(()),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+
+    /// Writes the bytes that are there. No other bytes of a session file are written in place.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.call("write again", |state, node| {
+            let known = &state.disk.node(node).ok_or(Errno::NOENT)?.data;
+            let at = usize::try_from(offset).unwrap_or(usize::MAX);
+            let is_same = known.get(at..at.saturating_add(bytes.len())) == Some(bytes);
+            if state.fails() || !is_same {
+                return Err(Errno::IO);
+            }
+            state.disk.change(Change::Again {
+                node,
+                at: offset,
+                data: bytes.into(),
+            });
+            touch(state, node, true);
+            Ok(())
+        })
     }
 }
 
@@ -138,14 +158,14 @@ impl File {
     }
 
     /// Whether this sync fails. The sync of a folder can be tried again; that of a file fails for all processes that have
-    /// it open, each once, as on Linux. The first bytes of a file that has its name are spared (README.md).
+    /// it open, each once, as on Linux.
     fn fails_to_sync(&self, state: &mut State, node: NodeId) -> bool {
         let own = state.files.get_mut(&self.number);
         if own.is_some_and(|own| std::mem::take(&mut own.has_failed)) {
             return true;
         }
         let is_folder = state.disk.node(node).is_some_and(|node| node.is_folder);
-        if !is_folder && state.disk.is_new(node) || !state.fails() {
+        if !state.fails_to_sync() {
             return false;
         }
         if !is_folder {

@@ -72,6 +72,8 @@ struct State {
     locks: BTreeMap<NodeId, u64>,
     /// One of so many reads, writes and syncs fails.
     fails_one_in: Option<u64>,
+    /// One of so many syncs fails.
+    fails_to_sync_one_in: Option<u64>,
     trace: Vec<String>,
     hash: u64,
 }
@@ -122,6 +124,7 @@ impl World {
                 next_file: 0,
                 locks: BTreeMap::new(),
                 fails_one_in: None,
+                fails_to_sync_one_in: None,
                 trace: Vec::new(),
                 hash: 0,
             }),
@@ -144,6 +147,11 @@ impl World {
     /// Makes one of so many reads, writes and syncs fail with `EIO`.
     pub fn break_disk(&self, fails_one_in: Option<u64>) {
         self.lock().fails_one_in = fails_one_in;
+    }
+
+    /// Makes one of so many syncs fail, and no other call.
+    pub fn break_syncs(&self, fails_one_in: Option<u64>) {
+        self.lock().fails_to_sync_one_in = fails_one_in;
     }
 
     /// Runs a process on this thread. Returns `None` if it was killed, or if the power was cut.
@@ -299,6 +307,12 @@ impl State {
     fn fails(&mut self) -> bool {
         let random = &mut self.random;
         self.fails_one_in.is_some_and(|of| random.one_in(of))
+    }
+
+    fn fails_to_sync(&mut self) -> bool {
+        let random = &mut self.random;
+        let one_in = self.fails_to_sync_one_in;
+        one_in.is_some_and(|of| random.one_in(of)) || self.fails()
     }
 
     /// Ends a process, which closes its files.

@@ -11,7 +11,6 @@ use super::calls::{AsFd, File, OwnedFd, fs, is_folder, make_folders};
 use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
 };
-#[cfg(not(feature = "simulation"))]
 use crate::lock::lock;
 use crate::os::handle::{self, Handle, HandleAccess};
 use crate::os::status::{FileKind, Identity, Status};
@@ -22,9 +21,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 #[cfg(not(feature = "simulation"))]
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 
@@ -60,6 +59,8 @@ pub struct Folder {
     /// The parent folder and the name in it; `None` for a folder opened by its path.
     within: Option<(Arc<Folder>, OsString)>,
     path: PathBuf,
+    /// The open folder once its name is on disk, and the names of the folders above it.
+    named: Mutex<Option<Identity>>,
 }
 
 /// The flags with which every folder is opened.
@@ -75,6 +76,7 @@ impl Folder {
             handle: Handle::new(folder, HandleAccess::Read),
             within: None,
             path: path.to_owned(),
+            named: Mutex::default(),
         })
     }
 
@@ -91,6 +93,7 @@ impl Folder {
             handle: Handle::kept(folder),
             within: None,
             path: path.to_owned(),
+            named: Mutex::default(),
         })
     }
 
@@ -100,6 +103,7 @@ impl Folder {
             handle: Handle::new(self.open_subfolder(name)?, HandleAccess::Read),
             within: Some((Arc::clone(self), name.to_owned())),
             path: self.path.join(name),
+            named: Mutex::default(),
         })
     }
 
@@ -286,10 +290,22 @@ impl Folder {
 
     /// Opens a regular file. Anything else is refused, and the attempt does not change it.
     pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
-        let access = match access {
-            HandleAccess::Read => OFlags::RDONLY,
-            HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
-        };
+        self.regular(
+            name,
+            match access {
+                HandleAccess::Read => OFlags::RDONLY,
+                HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
+            },
+        )
+    }
+
+    /// Like [`Folder::file`], for reading and for writing at an offset: on Linux a file that is open for appending
+    /// ignores the offset.
+    pub fn file_in_place(&self, name: &OsStr) -> Result<File> {
+        self.regular(name, OFlags::RDWR)
+    }
+
+    fn regular(&self, name: &OsStr, access: OFlags) -> Result<File> {
         // NONBLOCK, so that opening a FIFO does not wait for its other end.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let denied = || {
@@ -389,9 +405,21 @@ impl Folder {
         }
     }
 
-    /// Makes the names in this folder durable.
+    /// Makes the names in this folder durable. The first time, it also syncs the folders above, since a process that made
+    /// one of them may have been killed before it synced its name.
     pub fn sync(&self) -> io::Result<()> {
-        sync_folder(&*self.fd()?)
+        let folder = self.fd()?;
+        sync_folder(&folder)?;
+        let status = status_of(&folder)?;
+        if *lock(&self.named) == Some(status.identity) {
+            return Ok(());
+        }
+        match &self.within {
+            Some((above, _)) => above.sync()?,
+            None => sync_above(&self.path, status.identity.device)?,
+        }
+        *lock(&self.named) = Some(status.identity);
+        Ok(())
     }
 
     fn failed(&self, action: &str, name: &OsStr, error: Errno) -> Error {
@@ -418,16 +446,37 @@ fn make(path: &Path) -> io::Result<()> {
     let parents: Vec<&Path> = missing.filter_map(Path::parent).collect();
     make_folders(path)?;
     for parent in parents {
-        let is_here = parent.as_os_str().is_empty();
-        let parent = if is_here { Path::new(".") } else { parent };
-        match File::open(parent) {
-            Ok(parent) => sync_folder(&parent)?,
-            // A folder may be writable but not readable.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            Err(error) => return Err(error),
+        if let Some(parent) = open_above(parent)? {
+            sync_folder(&parent)?;
         }
     }
     Ok(())
+}
+
+/// Syncs the folders above a path, up to the root of its file system.
+fn sync_above(path: &Path, device: u64) -> io::Result<()> {
+    for above in path.ancestors().skip(1) {
+        if let Some(above) = open_above(above)? {
+            if status_of(&above)?.identity.device != device {
+                break;
+            }
+            sync_folder(&above)?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens a folder above a session directory; `None` if it may be searched but not read, or if the path is gone since the
+/// session directory was moved.
+fn open_above(path: &Path) -> io::Result<Option<File>> {
+    let is_here = path.as_os_str().is_empty();
+    match File::open(if is_here { Path::new(".") } else { path }) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 fn sync_folder(folder: &File) -> io::Result<()> {

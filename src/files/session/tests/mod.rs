@@ -9,7 +9,7 @@ use crate::clock::SystemSource;
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::upstream::{PublishOutcome, Publishing};
-use crate::os::file::Location;
+use crate::os::file::{File, Location};
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write;
