@@ -110,5 +110,20 @@ fn entries_name_their_writer() {
     if postgres().is_some() {
         let authors = fleet.sql(&["SELECT DISTINCT author FROM treelined.entries"]);
         assert_eq!(authors, "t101", "the server knows both by one account");
+        let of = |machine: &Machine| {
+            let report = machine.run(&["doctor", "--cluster"]).stdout;
+            let report = String::from_utf8(report).unwrap();
+            let mut lines = report.lines();
+            lines
+                .find(|line| line.contains("name their account"))
+                .unwrap()
+                .to_owned()
+        };
+        let lines = parsed(&machines[1].text(&session)).len();
+        let others = format!(
+            " 0 name their account, {} another user, 1 nobody",
+            lines - 1
+        );
+        assert!(of(&machines[0]).contains(&others), "{}", of(&machines[0]));
     }
 }
