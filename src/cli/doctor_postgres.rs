@@ -86,6 +86,11 @@ fn facts(described: &Described) -> Vec<(&'static str, String)> {
         "" => "none is waited for",
         names => names,
     };
+    let writers = &described.writers;
+    let named = format!(
+        "of the last lines of sessions, {} name their account, {} another user, {} nobody",
+        writers.same, writers.other, writers.none
+    );
     let of = format!("PostgreSQL {}, database {}", facts.version, facts.database);
     let tables = format!("version {}, created {}", team.version, team.created);
     vec![
@@ -94,6 +99,7 @@ fn facts(described: &Described) -> Vec<(&'static str, String)> {
         ("tables", tables),
         ("holds", holds.join(", ")),
         ("user", format!("{}, {role}", facts.user)),
+        ("writers", named),
         ("standbys", standbys.to_owned()),
         ("commit", format!("synchronous_commit is {}", facts.commits)),
         ("ack", ack.to_owned()),

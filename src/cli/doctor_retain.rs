@@ -41,6 +41,7 @@ pub(super) fn retain(options: &Options, is_dry: bool) -> anyhow::Result<ExitCode
     let round = Round {
         retention,
         session_dir: &config.daemon.session_dir,
+        author: &config.author,
         is_dry,
     };
     let ran = round.run(&*log, &mut |of, retained| {

@@ -108,7 +108,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         false => given_files(options, &args.sessions)?,
     };
     let log = &engines::open(&servers(&config)?, None)?;
-    let mut descriptions = Descriptions::of(&**log);
+    let mut descriptions = Descriptions::of(&**log, config.author.host.clone());
     let mut report = Report::new(
         "pushed",
         "the stream has more; `treelined pull` brings it",

@@ -105,6 +105,8 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
         accounts: Some(Box::new(Counter(Prices::new(config.prices.clone())))),
         shared_log: shared_log(&config),
         publishes_later: cfg!(feature = "team"),
+        author: Some(config.author),
+        signs_all: config.signs_all,
     };
     serve::run(config.daemon, parts, endpoints)
 }
@@ -113,7 +115,8 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
 #[cfg(feature = "team")]
 fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
     let settings = config.team.clone()?;
-    Some(LiveLog::new(settings, config.daemon.session_dir.clone()))
+    let (author, session_dir) = (config.author.clone(), config.daemon.session_dir.clone());
+    Some(LiveLog::new(settings, author, session_dir))
 }
 
 /// Programs without the feature refuse settings with a team before this call.

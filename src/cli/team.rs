@@ -20,14 +20,20 @@ use treelined_wire::TeamSessionRow;
 /// concerns only the list.
 pub(super) struct Descriptions {
     rows: TeamRows,
+    /// The name of this machine.
+    host: String,
     failure: Option<Error>,
 }
 
 impl Descriptions {
-    pub(super) fn of(log: &dyn Engine) -> Self {
+    pub(super) fn of(log: &dyn Engine, host: String) -> Self {
         let rows = TeamRows::of(log);
         let failure = rows.create().err();
-        Self { rows, failure }
+        Self {
+            rows,
+            host,
+            failure,
+        }
     }
 
     /// Describes a session, by the content of its file.
@@ -36,8 +42,7 @@ impl Descriptions {
         if self.failure.is_some() || done.is_behind {
             return;
         }
-        let described =
-            row(at, done.sequence, self.rows.host()).and_then(|row| self.rows.write(row));
+        let described = row(at, done.sequence, &self.host).and_then(|row| self.rows.write(row));
         self.failure = described.err();
     }
 

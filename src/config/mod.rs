@@ -6,6 +6,7 @@
 //! providers, only the names of environment variables.
 
 mod access;
+mod author;
 mod file;
 mod flags;
 mod idle_time;
@@ -40,6 +41,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
+use treelined_core::author::Author;
 use treelined_service::access::NamedAccess;
 use treelined_service::extensions::Extension;
 use treelined_service::settings::DaemonSettings;
@@ -51,6 +53,10 @@ pub(crate) struct Config {
     pub daemon: DaemonSettings,
     /// The team whose servers have the sessions; `None` without a team.
     pub team: Option<TeamSettings>,
+    /// The writer that new entries of the team's sessions name.
+    pub author: Author,
+    /// Whether entries of sessions without a team name their writer too.
+    pub signs_all: bool,
     /// The prices of models, by `provider/model` or by the name of the model.
     pub prices: BTreeMap<String, Price>,
     /// How long deleted sessions are kept; `None` if there is no such setting.
@@ -162,6 +168,8 @@ impl Settings {
         let trash_keep = keep_time::keep(file.trash.keep, &mut lines);
         let team = team::team(file.team, file.log, folder, &mut lines)?;
         let team = team::with_flag(team, flags.log.as_deref(), environment, &mut lines)?;
+        let signs_all = file.author.is_some();
+        let author = author::author(file.author, environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -179,6 +187,8 @@ impl Settings {
                     cwd: cwd.display().to_string(),
                 },
                 team,
+                author,
+                signs_all,
                 prices,
                 trash_keep,
             },

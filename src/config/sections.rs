@@ -35,6 +35,7 @@ pub(super) struct FileSections {
     pub(super) redact: RedactSection,
     #[serde(default)]
     pub(super) trash: TrashSection,
+    pub(super) author: Option<AuthorSection>,
     pub(super) team: Option<TeamSection>,
     #[serde(default)]
     pub(super) log: LogSection,
@@ -74,6 +75,14 @@ impl std::fmt::Debug for RedactSection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RedactSection").finish_non_exhaustive()
     }
+}
+
+/// The writer that entries name. With this section, entries of sessions without a team name it too.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuthorSection {
+    pub(super) name: Option<String>,
+    pub(super) host: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -8,6 +8,7 @@ use super::backend::{AppendOutcome, LogBackend, LogIdentity};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::json;
+use treelined_core::author::{Author, Signature};
 use treelined_core::entry::{RESTORED, TRASHED};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
@@ -72,38 +73,64 @@ pub(super) fn deleted(session: &str) -> Error {
 }
 
 /// The record of a deletion at this leaf, with its line break.
-pub(super) fn trashed(session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
-    record(TRASHED, session, leaf, source)
+pub(super) fn trashed(
+    session: &str,
+    leaf: Option<&str>,
+    source: &dyn Source,
+    by: Option<&Author>,
+) -> Vec<u8> {
+    record(TRASHED, session, leaf, source, by)
 }
 
 /// The record that opens the log again after the record of a deletion in `lines`. It is at the same leaf. `None` if the
 /// lines do not close the log.
-pub(super) fn restored(session: &str, lines: &[u8], source: &dyn Source) -> Option<Vec<u8>> {
+pub(super) fn restored(
+    session: &str,
+    lines: &[u8],
+    source: &dyn Source,
+    by: Option<&Author>,
+) -> Option<Vec<u8>> {
     let before = closing_record(session, lines)?;
     let leaf = before.parent_id.as_deref();
-    Some(record(RESTORED, session, leaf, source))
+    Some(record(RESTORED, session, leaf, source, by))
 }
 
-fn record(custom_type: &str, session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
+fn record(
+    custom_type: &str,
+    session: &str,
+    leaf: Option<&str>,
+    source: &dyn Source,
+    by: Option<&Author>,
+) -> Vec<u8> {
     // The members are in the order that readers expect at the beginning of an entry.
     let head = format!(
-        "{{\"type\":\"custom\",\"customType\":{},\"id\":{},\"parentId\":{},\"timestamp\":{},\"data\":{}}}\n",
+        "{{\"type\":\"custom\",\"customType\":{},\"id\":{},\"parentId\":{},\"timestamp\":{},\"data\":{}}}",
         json!(custom_type),
         json!(id::entry_id_candidate(source).as_str()),
         json!(leaf),
         json!(timestamp::format(source.now_ms())),
         json!({ "sessionId": session }),
     );
-    head.into_bytes()
+    let mut line = head.into_bytes();
+    if let Some(by) = by {
+        Signature::of(by).sign(&mut line);
+    }
+    line.push(b'\n');
+    line
 }
 
 /// Opens the log of a deleted session again. Returns the state that the log had.
-pub(crate) fn reopen(log: &dyn LogBackend, session: &str, source: &dyn Source) -> Result<InLog> {
+pub(crate) fn reopen(
+    log: &dyn LogBackend,
+    session: &str,
+    source: &dyn Source,
+    by: Option<&Author>,
+) -> Result<InLog> {
     for _ in 0..ROUNDS {
         let Some(last) = log.last(session)? else {
             return Ok(InLog::Missing);
         };
-        let Some(line) = restored(session, &last.lines, source) else {
+        let Some(line) = restored(session, &last.lines, source, by) else {
             return Ok(InLog::Open);
         };
         if let AppendOutcome::Appended(_) = log.append(session, last.end, &line)? {
@@ -125,10 +152,14 @@ mod tests {
     use super::*;
     use treelined_files::clock::SharedSource;
 
+    fn ada() -> Author {
+        Author::new("ada", "laptop", "d1".to_owned())
+    }
+
     #[test]
     fn a_log_is_closed_by_its_last_line_only() {
-        let trashed = trashed("s", Some("e1"), &SharedSource);
-        let restored = restored("s", &trashed, &SharedSource).unwrap();
+        let trashed = trashed("s", Some("e1"), &SharedSource, Some(&ada()));
+        let restored = restored("s", &trashed, &SharedSource, None).unwrap();
         let entry = b"{\"type\":\"custom\",\"customType\":\"t\",\"data\":\"treelined.trashed\"}\n";
         let with = |lines: &[&[u8]]| lines.concat();
         for (lines, expected) in [
@@ -152,8 +183,8 @@ mod tests {
     #[test]
     fn both_records_are_below_the_leaf() {
         for leaf in [Some("e1"), None] {
-            let trashed = trashed("s", leaf, &SharedSource);
-            let restored = restored("s", &trashed, &SharedSource).unwrap();
+            let trashed = trashed("s", leaf, &SharedSource, None);
+            let restored = restored("s", &trashed, &SharedSource, None).unwrap();
             for line in [trashed, restored] {
                 let line: serde_json::Value = serde_json::from_slice(&line).unwrap();
                 assert_eq!(line["parentId"], json!(leaf));

@@ -206,6 +206,7 @@ pub(super) fn retain_beside(connector: &Arc<Connector>) {
             let round = Round {
                 retention,
                 session_dir: connector.store.path(),
+                author: connector.team.author(),
                 is_dry: false,
             };
             if let Err(error) = round.run_in_turn(&*log) {

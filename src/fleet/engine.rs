@@ -40,7 +40,7 @@ pub trait Engine: LogBackend {
     /// The ids of the sessions that any daemon has open, also this one. Fails if this is not known of a daemon.
     fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>>;
 
-    /// The team's list, for the daemon with this key. For a command, the key is empty.
+    /// The team's list, for the daemon with this key on this machine. For a command, both are empty.
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex>;
 }
 

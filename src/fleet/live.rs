@@ -11,6 +11,7 @@ use crate::settings::TeamSettings;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
+use treelined_core::author::Author;
 use treelined_core::error::{Kind, Result};
 use treelined_core::team::{TeamRow, TeamView};
 use treelined_files::lock::lock;
@@ -38,11 +39,11 @@ struct LiveSession {
 
 impl LiveLog {
     /// The logs of the sessions in this directory. Connects in the background.
-    pub fn new(settings: TeamSettings, session_dir: PathBuf) -> Arc<Self> {
+    pub fn new(settings: TeamSettings, author: Author, session_dir: PathBuf) -> Arc<Self> {
         let connector = Arc::new_cyclic(|this| Connector {
             this: Weak::clone(this),
             connecting: Mutex::default(),
-            team: Team::new(settings.name()),
+            team: Team::new(settings.name(), author),
             settings,
             state: Mutex::default(),
             store: Store::new(session_dir),
@@ -199,7 +200,7 @@ impl SharedLog for LiveLog {
 
     fn restore(&self, session: &str) -> Result<InLog> {
         let log = self.connector.connected()?;
-        trash::reopen(&*log, session)
+        trash::reopen(&*log, session, &self.connector.team)
     }
 
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()> {
@@ -267,7 +268,7 @@ impl SharedLog for LiveLog {
         // A session whose lines all wait is not in the log yet.
         if sequence > 0 {
             let team = &self.connector.team;
-            let host = team.host().to_owned();
+            let host = team.author().host.clone();
             team.note(TeamRow {
                 host,
                 sequence,

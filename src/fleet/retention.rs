@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use treelined_core::author::Author;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
 use treelined_files::clock::SharedSource;
@@ -47,6 +48,8 @@ pub enum Retained {
 pub struct Round<'a> {
     pub retention: Retention,
     pub session_dir: &'a Path,
+    /// The writer of the records that close sessions.
+    pub author: &'a Author,
     /// Whether nothing is changed.
     pub is_dry: bool,
 }
@@ -122,7 +125,7 @@ impl Round<'_> {
                 let done = match of.due {
                     _ if open.contains(&of.session) => Ok(Retained::Open),
                     _ if self.is_dry => Ok(Retained::Done),
-                    Due::Close => close(log, of, &turn.folder, &rows),
+                    Due::Close => self.close(log, of, &turn.folder, &rows),
                     Due::Erase => {
                         let erased = wait(log.runtime(), log.erase(&of.session));
                         erased.map(|()| Retained::Done)
@@ -143,32 +146,38 @@ impl Round<'_> {
         }
         Ok(())
     }
-}
 
-/// Closes the log of a session, and describes the session as deleted to the team.
-fn close(
-    log: &dyn Engine,
-    of: &QuietSession,
-    cache: &Arc<Folder>,
-    rows: &TeamRows,
-) -> Result<Retained> {
-    let Some(Description { row, leaf }) = describe_lines(log, of, cache)? else {
-        return Ok(Retained::Active);
-    };
-    let line = closing::trashed(&of.session, leaf.as_deref(), &SharedSource);
-    let AppendOutcome::Appended(end) = log.append(&of.session, of.end, &line)? else {
-        return Ok(Retained::Active);
-    };
-    let row = TeamRow {
-        host: rows.host().to_owned(),
-        sequence: end.0,
-        is_trashed: true,
-        ..row
-    };
-    if let Err(error) = rows.write(row) {
-        tracing::info!(%error, "the team's list has a session that is deleted");
+    /// Closes the log of a session, and describes the session as deleted to the team.
+    fn close(
+        &self,
+        log: &dyn Engine,
+        of: &QuietSession,
+        cache: &Arc<Folder>,
+        rows: &TeamRows,
+    ) -> Result<Retained> {
+        let Some(Description { row, leaf }) = describe_lines(log, of, cache)? else {
+            return Ok(Retained::Active);
+        };
+        let line = closing::trashed(
+            &of.session,
+            leaf.as_deref(),
+            &SharedSource,
+            Some(self.author),
+        );
+        let AppendOutcome::Appended(end) = log.append(&of.session, of.end, &line)? else {
+            return Ok(Retained::Active);
+        };
+        let row = TeamRow {
+            host: self.author.host.clone(),
+            sequence: end.0,
+            is_trashed: true,
+            ..row
+        };
+        if let Err(error) = rows.write(row) {
+            tracing::info!(%error, "the team's list has a session that is deleted");
+        }
+        Ok(Retained::Done)
     }
-    Ok(Retained::Done)
 }
 
 /// Describes a session by the lines of its log. `None` if the log has another end.

@@ -307,7 +307,7 @@ fn a_follower_gets_what_is_appended_later() {
 /// A deleted session must not be restored by a pull, and gets no lines by a push.
 #[test]
 fn a_deleted_session_is_neither_pulled_nor_pushed() {
-    let deletion = trashed(ID, Some("e1"), &SharedSource);
+    let deletion = trashed(ID, Some("e1"), &SharedSource, None);
     let deletion = String::from_utf8(deletion).unwrap();
     let pair = Pair::new();
     let (file, log) = pair.sides();
@@ -328,7 +328,7 @@ fn a_deleted_session_is_neither_pulled_nor_pushed() {
         assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
         assert_eq!((text(&log), text(&file)), (before, lines));
     }
-    reopen(&log, ID, &SharedSource).unwrap();
+    reopen(&log, ID, &SharedSource, None).unwrap();
     assert_eq!(pull(&file, &log, ID).unwrap().lines, 4);
     assert_eq!(text(&file), text(&log));
 }

@@ -20,7 +20,7 @@ use treelined_files::store::{Store, listing};
 /// Closes the log of a session, and describes the session as deleted to the team. The caller then moves the file to the
 /// trash. If the move fails, the caller opens the log again with [`reopen`].
 pub(super) fn close(file: &Arc<ReplicatedFile>, team: &Team) -> Result<()> {
-    let Some(closed) = file.close(&SharedSource)? else {
+    let Some(closed) = file.close(&SharedSource, Some(team.author()))? else {
         return Ok(());
     };
     let Closed {
@@ -35,15 +35,15 @@ pub(super) fn close(file: &Arc<ReplicatedFile>, team: &Team) -> Result<()> {
 }
 
 /// Opens the log of a deleted session again.
-pub(super) fn reopen(log: &dyn LogBackend, session: &str) -> Result<InLog> {
-    closing::reopen(log, session, &SharedSource)
+pub(super) fn reopen(log: &dyn LogBackend, session: &str, team: &Team) -> Result<InLog> {
+    closing::reopen(log, session, &SharedSource, Some(team.author()))
 }
 
 /// Brings the lines of the log into a restored file, and describes the session to the team. If the log does not have
 /// the session, the session is pushed when it is opened.
 pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog) -> Result<()> {
     if before == InLog::Missing {
-        return file.open_alone(&SharedSource);
+        return file.open_alone(&SharedSource, Some(team.author()));
     }
     file.settle_alone(TornLine::Leave)?;
     let row = describe::describe(file.at())?.row;
@@ -132,7 +132,7 @@ pub(super) fn bring_back(
 
 fn note(team: &Team, row: TeamRow, sequence: u64, is_trashed: bool) {
     team.note(TeamRow {
-        host: team.host().to_owned(),
+        host: team.author().host.clone(),
         sequence,
         is_trashed,
         ..row

@@ -1,6 +1,7 @@
 //! The parts of a daemon that the program chooses.
 
 use std::sync::Arc;
+use treelined_core::author::Author;
 use treelined_core::context::handed::PathMessage;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
@@ -27,6 +28,10 @@ pub struct Parts {
     /// Whether the program can publish the new entries of a replica later, if it has no stream of the team now. If not,
     /// replicas are read-only.
     pub publishes_later: bool,
+    /// The writer that new entries of the team's sessions name; `None` if entries name none.
+    pub author: Option<Author>,
+    /// Whether entries of all other sessions name their writer too.
+    pub signs_all: bool,
 }
 
 /// Imports the conversations of other tools (protocol.md §3.17).

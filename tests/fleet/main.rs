@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod agents;
+mod authors;
 mod chaos;
 mod clocks;
 mod compare;

@@ -2,7 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::queue::until;
-use crate::support::{Fleet, Machine, postgres};
+use crate::support::{Fleet, Machine, author, postgres};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -29,6 +29,7 @@ fn run(
     let round = Round {
         retention,
         session_dir: Path::new(&sessions),
+        author: &author(),
         is_dry,
     };
     round.run(log, &mut |of: &QuietSession, retained: Retained| {

@@ -12,7 +12,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use treelined_core::author::Author;
 use treelined_core::error::Kind;
+use treelined_core::id::random_token;
+use treelined_files::clock::SystemSource;
 use treelined_fleet::engine::Engine;
 use treelined_fleet::engines;
 use treelined_fleet::settings::{NatsSettings, PostgresSettings, TeamSettings};
@@ -45,6 +48,11 @@ pub(crate) fn sql(server: &str, database: &str, statements: &[&str]) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{statements:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The writer of what a test does itself.
+pub(crate) fn author() -> Author {
+    Author::new("test", "test", random_token(&SystemSource))
 }
 
 /// The servers of one test: an account of the NATS cluster, or a database of the PostgreSQL server.

@@ -1,7 +1,7 @@
 //! The team's list: the rows of sessions, and the daemons that have them open.
 
 use crate::queue::until;
-use crate::support::{Fleet, Machine, append};
+use crate::support::{Fleet, Machine, append, author};
 use async_nats::jetstream::stream::{Config, StorageType};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Daemon {
     fn new(fleet: &Fleet) -> Self {
         let servers = fleet.log().split(',').map(str::to_owned).collect();
         let log = NatsLog::open(NatsSettings::of_servers(servers)).unwrap();
-        let team = Team::new("treelined");
+        let team = Team::new("treelined", author());
         team.connect(&log);
         Self { team, log }
     }

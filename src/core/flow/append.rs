@@ -4,6 +4,7 @@
 pub use super::new_entry::{NewEntry, NewParent};
 use super::path_rules::PathRules;
 use super::{IdAllocator, leaf, line, push_text_member};
+use crate::author::{self, Author};
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
@@ -213,6 +214,10 @@ fn is_repetition(
         known = json::without_member(&known, name);
     }
     let mut sent = entry.object();
+    // Another daemon may have signed the entry.
+    if Author::of(&sent).is_none() {
+        known = author::without(&known).into_owned();
+    }
     if entry.keeps_nothing {
         let id = quoted(tree.id(taken));
         sent = json::with_member(&sent, "firstKeptEntryId", &id);

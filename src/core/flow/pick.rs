@@ -2,6 +2,7 @@
 
 use super::fork::{OpenCall, unanswered_calls};
 use super::{IdAllocator, push_text_member};
+use crate::author;
 use crate::context::kind_and_role;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -18,7 +19,7 @@ pub struct PickedMessage {
 }
 
 /// Plans copies at the leaf, in the given order. The messages are copied byte for byte, except for id, parent,
-/// timestamp and `copiedFrom`. If the source is another session, `copiedFrom` also names the session. Only messages can
+/// timestamp, `copiedFrom` and the writer. If the source is another session, `copiedFrom` also names the session. Only messages can
 /// be copied (`invalidParams`), and calls only with all their results right after them (`unansweredToolCalls`).
 pub fn plan(
     tree: &Tree,
@@ -41,7 +42,7 @@ pub fn plan(
         let parent = quoted_or_null(parent_id.as_deref());
         let mut line = ["background", "group"]
             .iter()
-            .fold(entry.clone(), |line, name| {
+            .fold(author::without(entry).into_owned(), |line, name| {
                 json::without_member(&line, name)
             });
         for (name, value) in [

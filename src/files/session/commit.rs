@@ -322,7 +322,8 @@ impl SessionState {
                 self.publish_first_again(lock, first, changes)?;
                 continue;
             }
-            let planned = work.plan(self)?;
+            let mut planned = work.plan(self)?;
+            self.sign(&mut planned.lines);
             if planned.lines.is_empty() {
                 return Ok(Attempt::Done(CommitOutcome {
                     entry_ids: planned.entry_ids,

@@ -26,8 +26,9 @@ impl SessionState {
     }
 
     fn keep_once(&mut self, lock: &Lock) -> Result<()> {
-        let record = leaf::plan_keep(&self.tree, &SystemSource);
-        let landed = self.log.write(lock, vec![record])?;
+        let mut lines = vec![leaf::plan_keep(&self.tree, &SystemSource)];
+        self.sign(&mut lines);
+        let landed = self.log.write(lock, lines)?;
         self.log.take_in(&mut self.tree, &landed)?;
         Ok(())
     }

@@ -10,6 +10,7 @@ mod activity;
 pub mod commit;
 pub mod fork;
 mod kept;
+mod making;
 mod news;
 mod path;
 mod predecessors;
@@ -31,22 +32,17 @@ use crate::blocking::blocking;
 use crate::invariant::always;
 use crate::log::append;
 use crate::log::body::{Bodies, Fetch};
-use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::ReplacedFile;
-use crate::log::upstream::Upstream;
 use crate::log::{Log, OpenedLog, Standing};
-use crate::os::file::Location;
 use crate::os::time;
-use crate::session::sync::{RepeatedEntries, Syncer};
+use crate::session::sync::RepeatedEntries;
 use serde_json::json;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tokio::sync::Notify;
-use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
+use treelined_core::id::{EntryId, ExpectedLeaf};
 use treelined_core::tree::Node;
 use treelined_core::tree::below::{self, Below};
 
@@ -72,68 +68,6 @@ impl<T> DerefMut for SessionGuard<T> {
 }
 
 impl Session {
-    pub fn new(opened: OpenedLog, read_only: bool, durability: Durability) -> Arc<Self> {
-        Self::with(opened, read_only, durability, None)
-    }
-
-    /// A session whose file is a replica of a team's stream.
-    pub fn replicated(
-        opened: OpenedLog,
-        read_only: bool,
-        upstream: Arc<dyn Upstream>,
-    ) -> Arc<Self> {
-        Self::with(opened, read_only, Durability::Replicated, Some(upstream))
-    }
-
-    fn with(
-        mut opened: OpenedLog,
-        read_only: bool,
-        durability: Durability,
-        upstream: Option<Arc<dyn Upstream>>,
-    ) -> Arc<Self> {
-        let log = &opened.log;
-        let at = log.location().cloned();
-        let path = at.as_ref().map(Location::path);
-        let ephemeral = path.is_none();
-        let is_newer = log.version() > CURRENT_VERSION;
-        debug_assert!(log.header().is_some(), "an opened session has a header");
-        let header = log.header();
-        let id = header.map(|h| h.id.as_str()).unwrap_or_default();
-        let end = upstream.as_ref().filter(|_| !read_only && !is_newer);
-        let end = end.and_then(|upstream| upstream.own_end());
-        let left = end.and_then(|end| opened.tree.left_at(end));
-        let left_at = left.map(|left| opened.tree.id(left).to_owned());
-        if left.is_some() {
-            opened.tree.set_leaf(left);
-        }
-        let cwd = header.map(|header| header.cwd.clone());
-        Arc::new(Self {
-            id: SessionId::new(id),
-            cwd: cwd.unwrap_or_default(),
-            parent: header.and_then(|header| header.parent_session.clone()),
-            is_newer,
-            ephemeral,
-            path,
-            nonce: time::random().as_fields().0,
-            core: Arc::new(tokio::sync::Mutex::new(SessionState {
-                left_at,
-                upstream,
-                ..SessionState::of(opened, read_only || is_newer)
-            })),
-            activity: Mutex::new(None),
-            ended: Notify::new(),
-            closed: AtomicBool::new(false),
-            syncer: Syncer::new(
-                if ephemeral {
-                    Durability::None
-                } else {
-                    durability
-                },
-                at,
-            ),
-        })
-    }
-
     /// The right to read or change the session, for a caller that the session's queue has admitted. `with` is the lease
     /// of the queue, and is dropped after the guard. `asked` is the time at which the caller began to wait.
     pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
@@ -234,6 +168,7 @@ impl SessionState {
             contended_since: None,
             until: None,
             upstream: None,
+            signature: None,
             unknown_first: None,
             first_message: OnceLock::new(),
         }

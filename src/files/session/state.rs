@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
+use treelined_core::author::Signature;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::flow::PlannedLines;
@@ -61,6 +62,8 @@ pub struct SessionState {
     pub(super) contended_since: Option<Instant>,
     /// The team's stream of which the file is a replica.
     pub(super) upstream: Option<Arc<dyn Upstream>>,
+    /// Names the writer of this daemon's entries; `None` if entries of this session name none.
+    pub(super) signature: Option<Signature>,
     /// The time at which the running commit stops waiting for servers.
     pub(super) until: Option<Instant>,
     /// The first lines of a session without a file, if it is unknown whether the stream has them.
@@ -102,6 +105,13 @@ pub struct OrderChange {
 }
 
 impl SessionState {
+    /// Adds the writer to planned lines.
+    pub(super) fn sign(&self, lines: &mut [Vec<u8>]) {
+        if let Some(signature) = &self.signature {
+            lines.iter_mut().for_each(|line| signature.sign(line));
+        }
+    }
+
     /// Checks lines before they are written.
     pub(super) fn check_plan(&self, lock: &Lock, planned: &PlannedLines) -> Result<()> {
         never!(

@@ -7,8 +7,11 @@ use super::refusal::{away, unreadable, unsigned};
 use super::schema::{self, Team};
 use crate::acknowledged::worth;
 use crate::settings::PostgresSettings;
+use memchr::memmem;
+use treelined_core::author::Author;
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
+use treelined_core::json;
 
 /// The oldest version of the server, in the server's own numbers.
 const OLDEST: i32 = 150_000;
@@ -23,6 +26,21 @@ SELECT has_function_privilege('treelined.append(text, bigint, uuid, uuid, bytea[
 const HOLDINGS: &str = "\
 SELECT count(*), coalesce(sum(last), 0)::bigint, pg_total_relation_size('treelined.entries')::bigint
 FROM treelined.sessions";
+
+/// The last lines of the sessions that were described last: the account of each, and its end, which names its writer.
+const WRITERS: &str = "\
+SELECT entry.author, entry.ending
+FROM (SELECT session FROM treelined.rows ORDER BY changed DESC LIMIT 1000) AS lately,
+LATERAL (SELECT author, substring(line FROM greatest(octet_length(line) - 1023, 1)) AS ending
+    FROM treelined.entries WHERE session = lately.session ORDER BY seq DESC LIMIT 20) AS entry";
+
+/// How many of the last lines name their writer as the account that has added them.
+#[derive(Debug, Default)]
+pub struct Writers {
+    pub same: u64,
+    pub other: u64,
+    pub none: u64,
+}
 
 /// The settings of a database.
 pub struct Facts {
@@ -46,6 +64,7 @@ pub struct Described {
     pub sessions: u64,
     pub lines: u64,
     pub bytes: u64,
+    pub writers: Writers,
     pub may_append: bool,
     pub may_remove: bool,
     /// The user in the address, if the address has one.
@@ -148,6 +167,7 @@ pub fn describe(settings: &PostgresSettings) -> Result<Described> {
             sessions: held(0)?,
             lines: held(1)?,
             bytes: held(2)?,
+            writers: writers(&pool).await?,
             may_append: right(0),
             may_remove: right(1),
             given_user: address.config.get_user().map(str::to_owned),
@@ -156,4 +176,50 @@ pub fn describe(settings: &PostgresSettings) -> Result<Described> {
             team,
         })
     })
+}
+
+async fn writers(pool: &Pool) -> Result<Writers> {
+    let mut writers = Writers::default();
+    for row in ask(pool, WRITERS, &[]).await?.rows {
+        let account: &str = row.try_get(0).map_err(unreadable)?;
+        let ending = row.try_get(1).map_err(unreadable)?;
+        let count = match claimed(ending) {
+            Some(by) if by.name == account => &mut writers.same,
+            Some(_) => &mut writers.other,
+            None => &mut writers.none,
+        };
+        *count += 1;
+    }
+    Ok(writers)
+}
+
+/// The writer that a daemon has added to a line, by the end of the line.
+fn claimed(ending: &[u8]) -> Option<Author> {
+    let at = memmem::rfind(ending, b",\"by\":")?;
+    let mut object = ending.get(at..)?.trim_ascii_end().to_vec();
+    *object.first_mut()? = b'{';
+    // The member of an inner object is not the last one of the line.
+    let is_last = json::value_span(&object).is_ok_and(|span| span == (0..object.len()));
+    is_last.then(|| Author::of(&object))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treelined_core::author::Signature;
+
+    #[test]
+    fn the_end_of_a_line_names_its_writer() {
+        let ada = Author::new("Ada \"L.\"", "desk", "d1".to_owned());
+        let mut line =
+            br#"{"type":"custom","id":"a","data":{"n":1,"by":{"name":"x","host":"x","daemon":"x"}}}"#
+                .to_vec();
+        assert_eq!(claimed(&line), None);
+        Signature::of(&ada).sign(&mut line);
+        let cut = [line.get(20..).unwrap(), b"\n"].concat();
+        assert_eq!(claimed(&cut), Some(ada));
+        for other in ["", "}", r#","by":}"#, r#","by":{}}"#, r#","by":"x"}"#] {
+            assert_eq!(claimed(other.as_bytes()), None, "{other}");
+        }
+    }
 }

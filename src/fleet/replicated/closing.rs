@@ -8,6 +8,7 @@ use crate::attempts::ROUNDS;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use treelined_core::author::Author;
 use treelined_core::error::{Kind, Result};
 use treelined_core::id::Source;
 use treelined_files::lock::lock;
@@ -61,16 +62,24 @@ impl ReplicatedFile {
     ///
     /// If the log cannot be reached, this fails even if lines can be queued: the file is about to move, but queued
     /// lines are published from its present path.
-    pub(crate) fn close(self: &Arc<Self>, source: &dyn Source) -> Result<Option<Closed>> {
+    pub(crate) fn close(
+        self: &Arc<Self>,
+        source: &dyn Source,
+        by: Option<&Author>,
+    ) -> Result<Option<Closed>> {
         self.is_closing.store(true, Ordering::Release);
-        let closed = self.close_settled(source);
+        let closed = self.close_settled(source, by);
         if !matches!(closed, Ok(Some(_))) {
             self.stop_closing();
         }
         closed
     }
 
-    fn close_settled(self: &Arc<Self>, source: &dyn Source) -> Result<Option<Closed>> {
+    fn close_settled(
+        self: &Arc<Self>,
+        source: &dyn Source,
+        by: Option<&Author>,
+    ) -> Result<Option<Closed>> {
         let log = match self.source.log() {
             // As far as this machine knows, the session has never been in the log.
             Err(error) if error.kind == Kind::LogUnavailable && !is_replica(&self.at) => {
@@ -104,7 +113,7 @@ impl ReplicatedFile {
                 Err(_) if !self.is_named(&file) => continue,
                 described => described?,
             };
-            let line = closing::trashed(&self.session, description.leaf.as_deref(), source);
+            let line = closing::trashed(&self.session, description.leaf.as_deref(), source, by);
             if self.publish(&line, None)? == PublishOutcome::Conflict {
                 continue;
             }
@@ -138,7 +147,7 @@ impl ReplicatedFile {
 
     /// For a restored session that no log has: ends the file with the record of the restoration. If a log gets this
     /// file later, the log is open.
-    pub(crate) fn open_alone(&self, source: &dyn Source) -> Result<()> {
+    pub(crate) fn open_alone(&self, source: &dyn Source, by: Option<&Author>) -> Result<()> {
         let Some(file) = self.locked()? else {
             return Ok(());
         };
@@ -149,7 +158,7 @@ impl ReplicatedFile {
             .size;
         let length = end.min(MOST_RECORD);
         let last = crate::files::bytes_of(&self.at, end - length, length)?;
-        match closing::restored(&self.session, &last, source) {
+        match closing::restored(&self.session, &last, source, by) {
             Some(line) => self.append(&file, &line),
             None => Ok(()),
         }

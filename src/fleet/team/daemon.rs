@@ -6,12 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
+use treelined_core::author::Author;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::id::{Source, random_token};
+use treelined_core::id::Source;
 use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamRow, TeamView};
 use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
-use treelined_files::os::process;
 
 /// How long a list waits for the servers.
 const WAIT: Duration = Duration::from_secs(2);
@@ -33,9 +33,8 @@ const SEARCH: Duration = Duration::from_secs(10);
 /// any thread, and before there is a connection.
 pub struct Team {
     shared: Arc<SharedTeam>,
-    host: String,
-    /// The key of the row with this daemon's open sessions.
-    daemon: String,
+    /// This daemon. Its id is the key of the row with its open sessions.
+    author: Author,
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
@@ -90,13 +89,12 @@ impl Listing {
 
 impl Team {
     /// A daemon's part in the team with this stream. There is no connection yet.
-    pub fn new(stream: &str) -> Self {
+    pub fn new(stream: &str, author: Author) -> Self {
         let shared = SharedTeam::default();
         lock(&shared.listing).list = Arc::new(TeamList::new(stream.to_owned(), Vec::new()));
         Self {
             shared: Arc::new(shared),
-            host: process::host_name(),
-            daemon: random_token(&SystemSource),
+            author,
             tasks: Mutex::default(),
         }
     }
@@ -106,7 +104,7 @@ impl Team {
     pub fn connect(&self, log: &dyn Engine) {
         let runtime = log.runtime();
         let servers = TeamServers {
-            index: log.index(&self.host, &self.daemon),
+            index: log.index(&self.author.host, &self.author.daemon),
             runtime: runtime.clone(),
         };
         if self.shared.servers.set(servers).is_err() {
@@ -146,9 +144,9 @@ impl Team {
         }
     }
 
-    /// The name of this machine, for rows that are given to [`Self::note`].
-    pub fn host(&self) -> &str {
-        &self.host
+    /// This daemon, as rows and entries name it.
+    pub fn author(&self) -> &Author {
+        &self.author
     }
 
     /// Describes a session after a commit. Rows are written in the background, at most one for each session and second.
@@ -295,16 +293,13 @@ impl SharedTeam {
 /// The team's list for a command. Each call waits for the servers, until the deadlines of the log.
 pub struct TeamRows {
     index: Box<dyn TeamIndex>,
-    host: String,
     runtime: Handle,
 }
 
 impl TeamRows {
     pub fn of(log: &dyn Engine) -> Self {
-        let host = process::host_name();
         Self {
-            index: log.index(&host, ""),
-            host,
+            index: log.index("", ""),
             runtime: log.runtime().clone(),
         }
     }
@@ -312,11 +307,6 @@ impl TeamRows {
     /// Makes missing parts of the list. Returns the names of the parts that were made.
     pub fn create(&self) -> Result<Vec<String>> {
         self.runtime.block_on(self.index.ensure())
-    }
-
-    /// The name of this machine.
-    pub fn host(&self) -> &str {
-        &self.host
     }
 
     /// Writes a row, unless the list has a row with the same or a greater sequence.

@@ -1,7 +1,7 @@
 //! The row of a daemon in the bucket of presence: the sessions that the daemon has open.
 
-use super::row::host;
 use serde::{Deserialize, Serialize};
+use treelined_core::author::short;
 use treelined_core::error::{Error, Kind};
 use treelined_core::team::OpenElsewhere;
 use treelined_core::timestamp;
@@ -30,7 +30,7 @@ pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i
     sessions.sort_unstable_by(|(a, at), (b, bt)| bt.cmp(at).then_with(|| a.cmp(b)));
     let mut left = MAX_PRESENCE_BYTES - 1024;
     let mut text = PresenceText {
-        host: host(host_name),
+        host: short(host_name),
         daemon: daemon.to_owned(),
         sessions: Vec::new(),
     };
@@ -59,7 +59,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<(String, OpenElsewhere)>> {
         return None;
     }
     let text: PresenceText = serde_json::from_slice(text).ok()?;
-    let host = host(&text.host);
+    let host = short(&text.host);
     let open = text.sessions.into_iter().map(|open| {
         let since = timestamp::format(timestamp::parse(&open.since)?);
         let host = host.clone();

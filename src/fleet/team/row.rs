@@ -3,15 +3,15 @@
 use super::super::subject;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use treelined_core::author;
 use treelined_core::name;
 use treelined_core::team::TeamRow;
 use treelined_core::timestamp;
 
 /// The most bytes of a row.
 pub(super) const MAX_ROW_BYTES: usize = 4096;
-/// The most characters of the name of a session, and of the name of a host.
+/// The most characters of the name of a session.
 const MAX_NAME: usize = 200;
-const MAX_HOST: usize = 64;
 /// The most characters of a directory.
 const MAX_CWD: usize = 1024;
 
@@ -63,7 +63,7 @@ impl StoredRow {
             session_id: text.session_id,
             cwd: text.cwd,
             entries: text.entries,
-            host: host(&text.host),
+            host: author::short(&text.host),
             sequence: text.sequence,
             is_trashed: text.trashed,
         };
@@ -88,7 +88,7 @@ impl StoredRow {
                 created: row.created.clone(),
                 modified: row.modified.clone(),
                 entries: row.entries,
-                host: host(&row.host),
+                host: author::short(&row.host),
                 stream_created: self.stream_created.clone(),
                 sequence: row.sequence,
                 trashed: row.is_trashed,
@@ -118,11 +118,6 @@ impl StoredRow {
         }
         place(self).cmp(&place(other))
     }
-}
-
-/// The name of a machine on one line, cut if it is too long.
-pub(crate) fn host(text: &str) -> String {
-    cut(&name::normalized(text), MAX_HOST)
 }
 
 fn cut(text: &str, chars: usize) -> String {

@@ -3,8 +3,10 @@
 use super::request::ExportOptions;
 use crate::redact::{RedactEntry, Redactor};
 use crate::renderers::{self, Renderers};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use treelined_core::author;
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::tree::{FilePlace, Node};
@@ -95,14 +97,17 @@ impl EntryReader<'_> {
     pub(super) fn entry(&mut self, fetch: &Fetch) -> Result<ReadEntry> {
         let mut stored = Vec::with_capacity(fetch.place.len as usize);
         self.entries.push_entry(&mut stored, fetch)?;
+        if let Cow::Owned(unsigned) = author::without(&stored) {
+            stored = unsigned;
+        }
         let mut found = Vec::new();
         let redacted = self
             .source
             .redactor
             .entry(&stored, &mut |kind, _| found.push(kind));
         let changed = match redacted {
-            std::borrow::Cow::Borrowed(_) => None,
-            std::borrow::Cow::Owned(changed) => Some(changed),
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(changed),
         };
         Ok(ReadEntry {
             json: changed.unwrap_or(stored),

@@ -2,6 +2,7 @@
 
 use super::output::Output;
 use super::request::{Part, Progress};
+use treelined_core::author;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::fork::{End, ForkSide};
 use treelined_core::id::Source;
@@ -75,7 +76,7 @@ impl SessionFile {
         })
     }
 
-    /// Passes each line to `pass`, without its line break.
+    /// Passes each line to `pass`, without its line break. Users and machines stay unnamed (protocol.md §16).
     pub(super) fn each_line(
         &self,
         cancel: &Cancel,
@@ -84,7 +85,7 @@ impl SessionFile {
     ) -> Result<()> {
         let mut read = 0;
         let mut take = |line: &[u8]| {
-            pass(line)?;
+            pass(&author::without(line))?;
             read += line.len() as u64 + 1;
             progress(read.min(self.size), self.size);
             Ok(())

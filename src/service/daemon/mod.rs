@@ -139,7 +139,7 @@ impl Daemon {
     /// A daemon without connections. A job that cannot run on the thread that submits it runs on `runtime`.
     pub fn new(
         settings: DaemonSettings,
-        parts: Parts,
+        mut parts: Parts,
         source: Arc<dyn Source>,
         runtime: &Handle,
     ) -> Arc<Self> {
@@ -152,10 +152,9 @@ impl Daemon {
         let extensions = settings.extensions.clone();
         let questions = Questions::new(&hooks, extensions, &connections, &registry, &source);
         let store = Store::new(settings.session_dir.clone());
-        let (shared_log, publishes_later) = (parts.shared_log, parts.publishes_later);
-        let files = SessionFiles::new(store, shared_log, publishes_later, &source);
-        let files = Arc::new(files);
-        let instance_id = id::random_token(&*source);
+        let files = Arc::new(SessionFiles::new(store, &mut parts, &source));
+        let author = parts.author.map(|author| author.daemon);
+        let instance_id = author.unwrap_or_else(|| id::random_token(&*source));
         Arc::new(Self {
             rankings: Rankings::new(&instance_id),
             ask_index: AskIndex::default(),

@@ -3,8 +3,10 @@
 
 use super::queue::Access;
 use crate::access::{self, Rights};
+use crate::parts::Parts;
 use std::collections::HashSet;
 use std::sync::Arc;
+use treelined_core::author::Signature;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Kind, Result};
 use treelined_core::id::Source;
@@ -23,22 +25,23 @@ pub(crate) struct SessionFiles {
     pub(crate) store: Store,
     /// The stream of the team, if this daemon uses one.
     shared_log: Option<Arc<dyn SharedLog>>,
-    /// See [`Parts`](crate::parts::Parts).
+    /// See [`Parts`].
     publishes_later: bool,
+    /// The writer that new entries name.
+    signature: Option<Signature>,
+    signs_all: bool,
     source: Arc<dyn Source>,
 }
 
 impl SessionFiles {
-    pub(super) fn new(
-        store: Store,
-        shared_log: Option<Arc<dyn SharedLog>>,
-        publishes_later: bool,
-        source: &Arc<dyn Source>,
-    ) -> Self {
+    /// Takes its parts out of `parts`.
+    pub(super) fn new(store: Store, parts: &mut Parts, source: &Arc<dyn Source>) -> Self {
         Self {
             store,
-            shared_log,
-            publishes_later,
+            shared_log: parts.shared_log.take(),
+            publishes_later: parts.publishes_later,
+            signature: parts.author.as_ref().map(Signature::of),
+            signs_all: parts.signs_all,
             source: Arc::clone(source),
         }
     }
@@ -62,9 +65,13 @@ impl SessionFiles {
             }
             _ => None,
         };
+        let signature = self.signature.clone();
         match upstream {
-            Some(upstream) => Session::replicated(opened, read_only, upstream),
-            None => Session::new(opened, read_only, durability),
+            Some(upstream) => Session::replicated(opened, read_only, upstream, signature),
+            None => {
+                let signature = signature.filter(|_| self.signs_all);
+                Session::signed(opened, read_only, durability, signature)
+            }
         }
     }
 

@@ -323,3 +323,31 @@ fn a_label_is_a_child_of_the_leaf_and_becomes_the_leaf() {
     assert_eq!(d.entry("l1")["targetId"], "u1");
     assert_eq!(d.leaf(), "l1");
 }
+
+/// Who writes is only in entries of a team, unless the user configures it. Other programs get no entry that they did not
+/// get before.
+#[test]
+fn entries_name_their_writer_only_if_the_settings_do() {
+    let home = Home::new();
+    let plain = Daemon::start_in(&home, &[], &[]);
+    let config = crate::config::file(&home, "[author]\nname = \"Ada L.\"\n");
+    let named = Daemon::start_in(&home, &["--config", &config], &[]);
+    for (mut d, is_named) in [(plain, false), (named, true)] {
+        d.ignore_bookkeeping();
+        let instance = d.initialize(json!({"protocolVersion": 1}))["instanceId"].clone();
+        d.create();
+        d.user("u1", "hello");
+        let entry = d.ok("get_entry", json!({"entryId": "u1"}))["entry"].clone();
+        assert_eq!(entry.get("by").is_some(), is_named, "{entry}");
+        if is_named {
+            assert_eq!(entry["by"]["name"], "Ada L.");
+            assert_eq!(entry["by"]["daemon"], instance);
+        }
+        let given =
+            json!({"type": "custom", "id": "c1", "customType": "x", "by": "another program"});
+        d.ok("append_entries", json!({"entries": [given]}));
+        let entry = d.ok("get_entry", json!({"entryId": "c1"}))["entry"].clone();
+        assert_eq!(entry["by"], "another program");
+        d.stop();
+    }
+}

@@ -8,14 +8,16 @@ use crate::cancel::Cancel;
 use crate::clock::SystemSource;
 use crate::lock::lock;
 use crate::log::header::Header;
-use crate::log::upstream::{PublishOutcome, Publishing};
+use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::file::{File, Location};
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
+use treelined_core::durability::Durability;
 use treelined_core::flow::append::{NewEntry, NewParent};
 use treelined_core::flow::{self, PlannedLines};
 use treelined_core::tree::Tree;
@@ -257,7 +259,7 @@ impl Upstream for ScriptedLog {
 fn replica(path: &Path, log: &ScriptedLog) -> Arc<Session> {
     drop(session(path));
     let opened = Log::open(Location::of_path(path).unwrap()).unwrap();
-    Session::replicated(opened, false, Arc::new(log.clone()))
+    Session::replicated(opened, false, Arc::new(log.clone()), None)
 }
 
 /// Appends one entry, if the leaf is the expected one.
@@ -324,7 +326,7 @@ fn a_new_session_whose_id_the_log_has_exists_already() {
         diagnostics: Vec::new(),
     };
     let log = ScriptedLog::default();
-    let session = Session::replicated(opened, false, Arc::new(log.clone()));
+    let session = Session::replicated(opened, false, Arc::new(log.clone()), None);
     run(async {
         lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
         let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
@@ -413,7 +415,7 @@ fn a_first_append_whose_outcome_is_unknown_is_published_again() {
         tree: Tree::new(),
         diagnostics: Vec::new(),
     };
-    let session = Session::replicated(opened, false, Arc::new(log.clone()));
+    let session = Session::replicated(opened, false, Arc::new(log.clone()), None);
     run(async {
         for _ in 0..2 {
             let unknown = Error::new(Kind::DurabilityUnknown, "no answer");

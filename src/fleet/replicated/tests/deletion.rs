@@ -7,14 +7,14 @@ use treelined_files::log::upstream::InLog;
 
 /// The record that another machine appends when it deletes the session.
 fn deletion(leaf: &str) -> String {
-    String::from_utf8(closing_lines::trashed(ID, Some(leaf), &SharedSource)).unwrap()
+    String::from_utf8(closing_lines::trashed(ID, Some(leaf), &SharedSource, None)).unwrap()
 }
 
 #[test]
 fn a_deletion_ends_log_and_file_with_the_same_record_at_the_leaf() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
-    let closed = replica.close(&SharedSource).unwrap().unwrap();
+    let closed = replica.close(&SharedSource, None).unwrap().unwrap();
     assert_eq!(closed.position, replica.position());
     let row = closed.description.unwrap().row;
     assert_eq!((&*row.session_id, row.entries), (ID, 1));
@@ -39,11 +39,11 @@ fn a_session_that_two_machines_delete_has_one_record() {
     let replica = setup.settled();
     setup.log_appends(&deletion("e1"));
     let log = setup.log_text();
-    let closed = replica.close(&SharedSource).unwrap().unwrap();
+    let closed = replica.close(&SharedSource, None).unwrap().unwrap();
     assert!(closed.description.is_none());
     assert_eq!(setup.log_text(), log);
     assert_eq!(setup.file_text(), log);
-    assert!(replica.close(&SharedSource).unwrap().is_some());
+    assert!(replica.close(&SharedSource, None).unwrap().is_some());
     assert_eq!(setup.log_text(), log);
 }
 
@@ -53,7 +53,7 @@ fn a_deletion_publishes_the_lines_that_wait_first() {
     let replica = setup.settled();
     setup.log_appends(&line(2));
     setup.file_appends(&line(3));
-    replica.close(&SharedSource).unwrap().unwrap();
+    replica.close(&SharedSource, None).unwrap().unwrap();
     let text = setup.log_text();
     assert!(text.starts_with(&[header(), line(1), line(2), line(3)].concat()));
     assert_eq!(setup.file_text(), text);
@@ -66,7 +66,7 @@ fn a_deletion_without_the_log_fails_and_changes_nothing() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
     setup.log.is_away.store(true, Ordering::Relaxed);
-    let failed = replica.close(&SharedSource).err().unwrap();
+    let failed = replica.close(&SharedSource, None).err().unwrap();
     assert_eq!(failed.kind, Kind::LogUnavailable);
     assert!(!replica.is_closing());
     assert_eq!(setup.file_text(), [header(), line(1)].concat());
@@ -83,7 +83,13 @@ fn a_deletion_of_a_session_that_the_log_has_not_makes_no_log() {
     fs::remove_file(at.path()).unwrap();
     for is_away in [true, false] {
         setup.log.is_away.store(is_away, Ordering::Relaxed);
-        assert!(setup.replica().close(&SharedSource).unwrap().is_none());
+        assert!(
+            setup
+                .replica()
+                .close(&SharedSource, None)
+                .unwrap()
+                .is_none()
+        );
     }
     assert!(setup.log.files().find(ID).unwrap().is_none());
     assert_eq!(setup.file_text(), [header(), line(1)].concat());
@@ -133,15 +139,15 @@ fn lines_that_wait_at_a_deletion_are_published_once_the_session_is_restored() {
             (file.clone(), log.clone())
         );
     }
-    let reopened = closing_lines::reopen(&*setup.log, ID, &SharedSource).unwrap();
+    let reopened = closing_lines::reopen(&*setup.log, ID, &SharedSource, None).unwrap();
     assert_eq!(reopened, InLog::Deleted);
-    let again = closing_lines::reopen(&*setup.log, ID, &SharedSource).unwrap();
+    let again = closing_lines::reopen(&*setup.log, ID, &SharedSource, None).unwrap();
     assert_eq!(again, InLog::Open);
     let reopened = setup.log_text();
     setup.settled();
     assert_eq!(setup.log_text(), format!("{reopened}{}", line(2)));
     assert_eq!(setup.file_text(), setup.log_text());
-    let missing = closing_lines::reopen(&*setup.log, "other", &SharedSource).unwrap();
+    let missing = closing_lines::reopen(&*setup.log, "other", &SharedSource, None).unwrap();
     assert_eq!(missing, InLog::Missing);
 }
 
@@ -152,8 +158,8 @@ fn a_restored_file_that_no_log_has_makes_an_open_one() {
     let at = setup.log.files().find(ID).unwrap().unwrap();
     fs::remove_file(at.path()).unwrap();
     let replica = setup.replica();
-    replica.open_alone(&SharedSource).unwrap();
-    replica.open_alone(&SharedSource).unwrap();
+    replica.open_alone(&SharedSource, None).unwrap();
+    replica.open_alone(&SharedSource, None).unwrap();
     replica.settle_alone(TornLine::Close).unwrap();
     assert_eq!(setup.log_text(), setup.file_text());
     assert_eq!(setup.file_text().lines().count(), 4);
