@@ -19,11 +19,8 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 use treelined_client::OpenMode;
 
-/// How often an extension checks whether it is now the only one that follows the sessions.
-const LOOK: Duration = Duration::from_secs(5);
 /// The exit code if the user does not agree.
 const NOT_AGREED: u8 = 2;
 
@@ -155,22 +152,16 @@ pub async fn watch(
     };
     let sessions = args.daemon.session_dir.clone();
     let sessions = sessions.or_else(|| std::env::var_os("TREELINED_SESSION_DIR").map(Into::into));
-    let _only_one = loop {
-        match state.follow(sessions.as_deref())? {
-            Some(lock) => break lock,
-            None if !is_extension => {
-                bail!("another `treelined files watch` follows these sessions")
-            }
-            // This process waits and does nothing. If it ended, the daemon would start it again, and would give up
-            // after some attempts.
-            None if client.is_closed() => return Ok(()),
-            None => tokio::time::sleep(LOOK).await,
-        }
-    };
+    let right = || state.follow(sessions.as_deref());
+    let only_one = right()?;
+    if only_one.is_none() && !is_extension {
+        bail!("another `treelined files watch` follows these sessions")
+    }
     if let Some(navigations) = &navigations {
         navigations.set_client(&client);
     }
-    let followed = follow::run(&client, state, navigations.as_ref()).await;
+    // Of several daemons one saves the files, but each has clients that may want them back.
+    let followed = follow::run(&client, state, navigations.as_ref(), (only_one, right)).await;
     client.close().await?;
     followed?;
     match is_extension {

@@ -11,15 +11,19 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use treelined_client::{Client, Entry, ErrorKind, Notification};
 
 /// The space of a root is checked at its first snapshot, and then each time that this many were made.
 const SNAPSHOTS: usize = 16;
 /// Repositories are packed when no session has changed for so long.
 const IDLE: Duration = Duration::from_secs(600);
+/// How often a process without the lock tries to get it.
+const LOOK: Duration = Duration::from_secs(5);
+const FOLLOWS: &str = "treelined-files: follows the sessions";
 /// The most sessions whose last message is remembered.
 const MAX_FOLLOWED: usize = 1_000;
 
@@ -30,11 +34,13 @@ pub struct Failure {
     pub why: String,
 }
 
-/// Saves files until the connection with the daemon ends.
+/// Offers files and saves them until the connection with the daemon ends. Saves only with the lock. Without it, `take` tries to
+/// get the lock from time to time: the process that has it may end.
 pub async fn run(
     client: &Client,
     state: &State,
     navigations: Option<&Navigations>,
+    (mut lock, take): (Option<File>, impl Fn() -> anyhow::Result<Option<File>>),
 ) -> anyhow::Result<()> {
     let mut notifications = client.notifications();
     client.watch_sessions().await?;
@@ -47,9 +53,21 @@ pub async fn run(
         saved: Counts::default(),
         grown: HashMap::new(),
     };
-    writeln!(io::stderr(), "treelined-files: follows the sessions")?;
+    let mut looked = Instant::now();
+    if lock.is_some() {
+        writeln!(io::stderr(), "{FOLLOWS}")?;
+    }
     loop {
-        let Ok(next) = tokio::time::timeout(IDLE, notifications.next()).await else {
+        if lock.is_none() && looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            lock = take()?;
+            if lock.is_some() {
+                follower.since = Timestamp::now();
+                writeln!(io::stderr(), "{FOLLOWS}")?;
+            }
+        }
+        let wait = if lock.is_some() { IDLE } else { LOOK };
+        let Ok(next) = tokio::time::timeout(wait, notifications.next()).await else {
             follower.pack().await;
             continue;
         };
@@ -83,8 +101,10 @@ pub async fn run(
             }
             _ => {}
         }
-        for (session, cwd) in changed {
-            follower.look(&session, &cwd).await;
+        if lock.is_some() {
+            for (session, cwd) in changed {
+                follower.look(&session, &cwd).await;
+            }
         }
     }
 }

@@ -527,6 +527,52 @@ fn an_extension_follows_the_turns() {
     assert_eq!(entries.len(), records.len(), "{records:?}");
 }
 
+/// An editor and the terminal client have a daemon each, and one of the two saves the files. The other one once offered nothing.
+#[test]
+fn each_of_several_daemons_offers_the_files() {
+    let scene = two_turns();
+    let program = Path::new(env!("CARGO_BIN_EXE_treelined-files"));
+    let mut watch = Watch(scene.command(program).arg("watch").spawn().unwrap());
+    let mut said = BufReader::new(watch.0.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let configuration = scene.path("config.toml");
+    let text = format!(
+        "[[extensions]]\nname = \"files\"\nargv = [{program:?}, \"watch\", \"--extension\"]\nmay = \"append\"\n"
+    );
+    fs::write(&configuration, text).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(async {
+        let builder = Client::builder().program(daemon());
+        let builder = builder.args([Path::new("--config"), &configuration]);
+        let builder = builder.session_dir(scene.path("sessions"));
+        let builder = builder
+            .env("HOME", scene.path("home"))
+            .env("TREELINED_SESSION_DIR", scene.path("sessions"))
+            .env("TREELINED_FILES", scene.path("state"))
+            .env("TREELINED_FILES_FREE", "0");
+        let client = builder.spawn().await.unwrap();
+        client.open_session().session_id("tour").await.unwrap();
+        let session = client.with_session("tour");
+        let begin = Instant::now();
+        let output = loop {
+            // The program may not have registered its commands yet.
+            match session.run_command("files-diff").args("a1").await {
+                Ok(ran) => break ran.output.unwrap(),
+                Err(error) => assert!(begin.elapsed() < PATIENCE, "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert!(
+            output.contains("1 file to write, 1 file to remove"),
+            "{output}"
+        );
+        client.close().await.unwrap();
+    });
+    drop(watch);
+    scene.command(&daemon()).arg("stop").output().unwrap();
+}
+
 /// The terminal client and the editors list the commands, and ask the user.
 #[test]
 fn other_clients_run_the_commands() {
