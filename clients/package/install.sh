@@ -16,8 +16,10 @@ fail() {
     exit 1
 }
 
+USAGE='usage: install.sh --from PLACE [--prefix DIR] [--static] | --uninstall [--prefix DIR]'
+
 usage() {
-    echo "usage: install.sh --from PLACE [--prefix DIR] [--static] | --uninstall [--prefix DIR]" >&2
+    echo "$USAGE" >&2
     exit 2
 }
 
@@ -30,6 +32,10 @@ while [ $# -gt 0 ]; do
         ;;
     --static) static=-static ;;
     --uninstall) action=uninstall ;;
+    --help | -h)
+        echo "$USAGE"
+        exit 0
+        ;;
     *) usage ;;
     esac
     shift

@@ -35,6 +35,7 @@ pub(crate) struct DemoArgs {
 }
 
 pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode> {
+    let page = page_path(demo)?;
     let folder = Scratch::new("demo")?;
     // The settings and sessions of the user are not used.
     let config = folder.0.join("config.toml");
@@ -50,7 +51,7 @@ pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode
         screen: Screen::new(),
         answer: None,
         unacknowledged: None,
-        page: page_path(demo)?,
+        page,
     };
     tour.screen.columns = tour.screen.columns.min(80);
     let shown = tour.all();
@@ -73,6 +74,9 @@ struct Tour {
 fn page_path(demo: &DemoArgs) -> anyhow::Result<PathBuf> {
     let folder = demo.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = std::path::absolute(folder).context("find the folder")?;
+    // The page is written at the end of the demo, which is too late to find out that it cannot be.
+    let made = std::fs::create_dir_all(&folder);
+    made.with_context(|| format!("make the folder {}", folder.display()))?;
     Ok(folder.join(format!("treelined-demo-{}.html", uuid::Uuid::new_v4())))
 }
 

@@ -40,6 +40,22 @@ fn help_version_and_completions_are_printed() {
     );
 }
 
+/// The demo once ended with the error, after everything was shown.
+#[test]
+fn a_demo_makes_the_folder_for_its_page_first() {
+    let home = Home::new();
+    let folder = home.files().join("new/pages");
+    let args = ["demo", folder.to_str().unwrap()];
+    home.run(&args, &[], "").clean();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let file = home.file("file", b"");
+    let args = ["demo", file.to_str().unwrap()];
+    let refused = home.run(&args, &[], "");
+    assert_ne!(refused.code, Some(0));
+    assert_eq!(refused.text(), "");
+    assert!(refused.stderr.contains(args[1]), "{refused:?}");
+}
+
 #[test]
 fn the_demo_ends_by_naming_the_file_with_its_page_and_leaves_nothing_else() {
     let home = Home::new();
