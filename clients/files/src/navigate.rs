@@ -95,7 +95,7 @@ impl Navigations {
                 EventAnswer::none()
             }
             Some(FILES) => EventAnswer::cancel_because(&match bring_back(preview).await {
-                Ok(done) => format!("Only the files went back. {done}"),
+                Ok(done) => format!("Only the files went back: {}", one_line(&done)),
                 Err(error) => format!("The files stay: {}", show::safe(&format!("{error:#}"))),
             }),
             _ => EventAnswer::none(),
@@ -127,7 +127,7 @@ impl Navigations {
             return;
         };
         let (text, level) = match bring_back(preview).await {
-            Ok(done) => (done, NotifyLevel::Info),
+            Ok(done) => (one_line(&done), NotifyLevel::Info),
             Err(error) => {
                 let error = show::safe(&format!("{error:#}"));
                 (format!("The files stay: {error}"), NotifyLevel::Error)
@@ -136,4 +136,9 @@ impl Navigations {
         let session = client.with_session(&tree.session_id);
         let _nobody_is_there = session.notify_user(text, level).await;
     }
+}
+
+/// Lines as one line: clients show a notice, and the reason of a refusal, on a line of their own.
+fn one_line(lines: &str) -> String {
+    lines.lines().collect::<Vec<_>>().join("; ")
 }

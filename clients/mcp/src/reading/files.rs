@@ -7,6 +7,7 @@ use crate::request::Query;
 use crate::scope::Directories;
 use crate::text::quoted;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::path::Path;
 use treelined_client::{SearchField, SearchHit};
 
@@ -32,20 +33,12 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
             scope.path().unwrap_or_default()
         )));
     };
-    let query = Query {
-        // A quotation mark would end the phrase.
-        text: format!("\"{}\"", file.split('"').next().unwrap_or_default()),
-        fields: vec![SearchField::ToolCalls],
-        ..Query::default()
-    };
-    let found = history
-        .find(&query, &history.readable().await?, None)
-        .await?;
+    let (hits, has_more) = calls_with(history, &file).await?;
     let mut cleaner = history.cleaner();
     let mut directories = scope.directories();
     let (mut record, mut shown, mut read, room) = (String::new(), 0, 0, budget(None));
-    let all = found.hits.len();
-    for hit in found.hits.into_iter().take(MOST_ENTRIES) {
+    let all = hits.len();
+    for hit in hits.into_iter().take(MOST_ENTRIES) {
         let Ok(open) = history.open(Some(&hit.session_id)).await else {
             continue;
         };
@@ -70,10 +63,47 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
     let mut facts = Facts::default();
     facts.add("shown", shown);
     let left_out = all - read;
-    if left_out > 0 || found.next_cursor.is_some() {
+    if left_out > 0 || has_more {
         facts.add("leftOut", format!("at least {}", left_out.max(1)));
     }
     Ok(answer(facts, &record, cleaner))
+}
+
+/// The calls that have the path of a file, and behind them those that have its name: a call names a file by its path from the
+/// directory of its session, which may be another one. Also whether the daemon knows more of them.
+async fn calls_with(history: &History, file: &str) -> Result<(Vec<SearchHit>, bool)> {
+    let readable = history.readable().await?;
+    let (mut hits, mut has_more) = (Vec::<SearchHit>::new(), false);
+    let name = name_of(file);
+    for text in [file, name]
+        .into_iter()
+        .take(if name == file { 1 } else { 2 })
+    {
+        let query = Query {
+            // A quotation mark would end the phrase.
+            text: format!("\"{}\"", text.split('"').next().unwrap_or_default()),
+            fields: vec![SearchField::ToolCalls],
+            ..Query::default()
+        };
+        let found = history.find(&query, &readable, None).await?;
+        has_more |= found.next_cursor.is_some();
+        let known: HashSet<(String, String)> = hits.iter().map(names_of).collect();
+        let new = found
+            .hits
+            .into_iter()
+            .filter(|hit| !known.contains(&names_of(hit)));
+        hits.extend(new);
+    }
+    Ok((hits, has_more))
+}
+
+fn names_of(hit: &SearchHit) -> (String, String) {
+    (hit.session_id.clone(), hit.entry_id.clone())
+}
+
+/// The last part of a path.
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
 }
 
 fn use_text(hit: &SearchHit, uses: &[(&str, String)], cleaner: &mut Cleaner<'_>) -> String {
@@ -149,9 +179,10 @@ fn names(value: &Value, file: &str, cwd: &Path, directories: &mut Directories<'_
 
 fn text_names(text: &str, file: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
-    text.match_indices(file).any(|(at, _)| {
+    let name = name_of(file);
+    text.match_indices(name).any(|(at, _)| {
         let (before, rest) = text.split_at(at);
-        let behind = rest.get(file.len()..).unwrap_or_default();
+        let behind = rest.get(name.len()..).unwrap_or_default();
         // A longer run of path characters is not a path.
         let parts = before.chars().rev().take(MAX_PATH + 1);
         let bytes: usize = parts.take_while(|c| is_part(*c)).map(char::len_utf8).sum();
@@ -166,12 +197,8 @@ fn text_names(text: &str, file: &str, cwd: &Path, directories: &mut Directories<
             (Some(next), _) => next == '.' || !is_part(next),
             (None, _) => true,
         };
-        ends && match folder {
-            "" | "./" => directories.have(&cwd.join(file), file),
-            folder if folder.starts_with('/') && folder.ends_with('/') => {
-                directories.have(&Path::new(folder).join(file), file)
-            }
-            _ => false,
-        }
+        // The path of an absolute folder replaces that of the directory.
+        let is_whole = folder.is_empty() || folder.ends_with('/');
+        ends && is_whole && directories.have(&cwd.join(folder).join(name), file)
     })
 }

@@ -261,13 +261,16 @@ fn a_files_history_names_the_calls_that_read_or_changed_it() {
     // The same relative path once was the same file, whatever the directory of the session was.
     requests.extend([("close_session", json!({})), open("below")]);
     requests.extend(call("c6", "read", &json!({"path": "src/a.rs"})));
+    // The path from the directory of a session below once was another file.
+    requests.extend(call("c7", "read", &json!({"path": "../src/a.rs"})));
+    requests.extend(call("c8", "edit", &json!({"path": "b.rs"})));
     folders.daemon(&requests);
     let mut server = folders.server(&[]);
     for path in ["src/a.rs", "./src/../src/a.rs", &absolute("work/src/a.rs")] {
         let text = server.text("files_history", json!({"path": path}));
         let mut found = ids(&text, "entry");
         found.sort_unstable();
-        assert_eq!(found, ["c1", "c2", "c3", "c4"], "{path}: {text}");
+        assert_eq!(found, ["c1", "c2", "c3", "c4", "c7"], "{path}: {text}");
         for said in [
             "read by read",
             "changed by Edit",
@@ -277,6 +280,8 @@ fn a_files_history_names_the_calls_that_read_or_changed_it() {
             assert!(text.contains(said), "{said}: {text}");
         }
     }
+    let text = server.text("files_history", json!({"path": "below/b.rs"}));
+    assert_eq!(ids(&text, "entry"), ["c8"], "{text}");
     for outside in ["../elsewhere/src/a.rs", "/etc/passwd", ""] {
         let refused = server.failure("files_history", json!({"path": outside}));
         assert!(refused.contains("--all"), "{refused}");
