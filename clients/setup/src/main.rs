@@ -53,7 +53,7 @@ struct Args {
     #[arg(long)]
     remove: bool,
     /// Also add hooks that recall earlier conversations of the directory when a session begins and after a command that
-    /// failed: Claude Code and Codex
+    /// failed: Claude Code, Codex, Gemini CLI, opencode and pi
     #[arg(long, conflicts_with = "remove")]
     recall: bool,
     /// Show what would be written, and write nothing
