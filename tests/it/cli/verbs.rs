@@ -326,11 +326,15 @@ fn imports_skip_a_session_after_its_purge() {
     ];
     let text = said(&home, &import);
     assert!(text.contains("1 new session"), "{text}");
-    said(&home, &["rm", "Find the race"]);
+    let listed = || parse(&said(&home, &["list", "--all", "--json"])).unwrap();
+    let id = listed()["sessions"][0]["sessionId"].clone();
+    said(&home, &["rm", id.as_str().unwrap()]);
     said(&home, &["purge", "--all", "--yes"]);
     said(&home, &import);
-    let listed = parse(&said(&home, &["list", "--all", "--json"])).unwrap();
-    assert_eq!(listed["sessions"], json!([]), "{listed}");
+    assert_eq!(listed()["sessions"], json!([]));
+    let again = ["import", "--again", id.as_str().unwrap()];
+    said(&home, &[&again[..], &import[1..]].concat());
+    assert_eq!(listed()["sessions"][0]["sessionId"], id);
 }
 
 /// To remove old sessions, a user once had to name each of them or to empty the whole trash.
