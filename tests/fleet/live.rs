@@ -320,13 +320,13 @@ fn work_that_became_a_branch_is_opened_again() {
     there.hears_of(&ours);
     let theirs = id(there.say(&session, "theirs"));
     here.hears_of(&theirs);
-    // The record is saved when the other machine has written.
+    // The record is saved when the other machine has written. It was also saved when that machine had moved its leaf.
     until(|| {
-        let record = format!("{}.replica", machines[0].path(&session).display());
-        let record: serde_json::Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
-        record["own"]
-            .as_u64()
-            .is_some_and(|own| Some(own) < record["offset"].as_u64())
+        let path = machines[0].path(&session);
+        let record = fs::read(format!("{}.replica", path.display())).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let (own, offset) = (record["own"].as_u64(), record["offset"].as_u64());
+        own.is_some() && own < offset && offset == Some(fs::metadata(path).unwrap().len())
     });
     here.kill();
     let mut here = Daemon::start(&machines[0]);
