@@ -272,7 +272,7 @@ fn an_undo_leaves_what_was_written_since() {
     take_back(&scene.root, true, false).unwrap();
     assert_eq!(texts(), ["hours of work", "1"]);
     assert!(take_back(&scene.root, true, false).is_err());
-    // What took the undos back can be undone again, the last one first.
+    // The redos can be undone, the last one first.
     take_back(&scene.root, false, false).unwrap();
     assert_eq!(texts(), ["hours of work", "2"]);
     take_back(&scene.root, false, false).unwrap();

@@ -127,8 +127,8 @@ fn one_answer_says_what_was_tried_and_why_it_was_left() {
     );
 }
 
-/// Who goes back to try another way does not repeat the prompt. Its words stand above the failed attempt, which was once not
-/// returned for them.
+/// A person who goes back to try another way does not repeat the prompt. Its words stand above the failed attempt, which was once
+/// not returned for them.
 #[test]
 fn an_attempt_below_the_prompt_with_the_topic_is_returned() {
     let folders = Folders::new();
