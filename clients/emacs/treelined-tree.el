@@ -290,10 +290,12 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
         ;; come in any order.
         (let ((load (lambda (anchor) (treelined-tree--load (list :around around) anchor main))))
           (treelined-tree-request (list :around around :limit 1)
-                                  (lambda (result) (funcall load (plist-get result :offset)))
+                                  (lambda (result)
+                                    ;; The buffer may be gone.
+                                    (when (derived-mode-p 'treelined-tree-mode)
+                                      (funcall load (plist-get result :offset))))
                                   (lambda (error)
-                                    ;; The buffer may be gone.  Only commands start a daemon
-                                    ;; that has ended.
+                                    ;; Only commands start a daemon that has ended.
                                     (cond ((not (derived-mode-p 'treelined-tree-mode)))
                                           ((treelined-session-open-p treelined-session)
                                            (funcall load nil))
