@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
-use treelined_core::error::Result;
+use treelined_core::error::{Kind, Result};
 use treelined_fleet::engines;
 use treelined_fleet::guard::{ForeignMessage, ForeignMessages};
 use treelined_fleet::limits::{self, StreamCluster, StreamInfo, StreamPeer};
@@ -21,6 +21,8 @@ use treelined_fleet::team::TeamRows;
 
 /// The time, in nanoseconds, for which a publish may be repeated.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
+/// How long most servers have to choose another leader of the stream. They begin after 4 to 9 s.
+const ELECTION: Duration = Duration::from_secs(30);
 /// How long copies that are behind are watched.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
@@ -47,7 +49,7 @@ pub(super) fn doctor(
             writeln!(screen, "created the bucket {bucket:?}")?;
         }
     }
-    let first = NatsLog::describe(&settings)?;
+    let first = led(&settings, &probed)?;
     let (info, bucket, server) = settled(&settings, &probed, first)?;
     let (stuck, info) = (stuck(&info, &probed), info.now);
     let silent = silent(&info, &probed);
@@ -333,6 +335,28 @@ struct Observed {
     now: StreamInfo,
 }
 
+/// Describes the stream. If its leader has died, waits until most servers have chosen another one, for [`ELECTION`] at
+/// most.
+fn led(
+    settings: &NatsSettings,
+    probed: &[ProbedServer],
+) -> Result<(StreamInfo, Option<String>, ServerInfo)> {
+    let answering = probed.iter().filter(|server| server.answers).count();
+    let began = Instant::now();
+    loop {
+        match NatsLog::describe(settings) {
+            Err(error)
+                if error.kind == Kind::LogUnavailable
+                    && answering * 2 > probed.len()
+                    && began.elapsed() < ELECTION =>
+            {
+                thread::sleep(PAUSE);
+            }
+            described => return described,
+        }
+    }
+}
+
 /// Looks at the stream again until all copies that answer are current, for [`PATIENCE`] at most.
 fn settled(
     settings: &NatsSettings,
@@ -343,7 +367,7 @@ fn settled(
     let mut now = first.clone();
     while behind(&now, &silent(&now, probed)).next().is_some() && began.elapsed() < PATIENCE {
         thread::sleep(PAUSE);
-        (now, bucket, server) = NatsLog::describe(settings)?;
+        (now, bucket, server) = led(settings, probed)?;
     }
     Ok((Observed { first, now }, bucket, server))
 }

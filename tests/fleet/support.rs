@@ -2,12 +2,12 @@
 
 use async_nats::jetstream::{self, Context};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use treelined_core::author::Author;
 use treelined_core::error::Kind;
 use treelined_core::id::random_token;
 use treelined_files::clock::SystemSource;
+use treelined_files::lock::lock;
 use treelined_fleet::engine::Engine;
 use treelined_fleet::engines;
 use treelined_fleet::settings::{NatsSettings, PostgresSettings, TeamSettings};
@@ -61,6 +62,22 @@ pub(crate) struct Fleet {
     servers: Vec<String>,
     account: usize,
     is_postgres: bool,
+    /// The nodes that were killed or paused, and the action that lets each go on.
+    away: Mutex<BTreeMap<usize, &'static str>>,
+}
+
+/// A test that fails leaves its nodes to the next test as it found them: one that stays away fails all tests after it.
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        let away = std::mem::take(&mut *lock(&self.away));
+        for (node, go_on) in away {
+            // A second panic would end the process.
+            let _ = self.run(go_on, node);
+        }
+    }
 }
 
 impl Fleet {
@@ -89,6 +106,7 @@ impl Fleet {
             servers,
             account,
             is_postgres: false,
+            away: Mutex::default(),
         })
     }
 
@@ -103,6 +121,7 @@ impl Fleet {
             servers: vec![server],
             account,
             is_postgres: true,
+            away: Mutex::default(),
         }
     }
 
@@ -166,17 +185,29 @@ impl Fleet {
 
     /// Runs an action for a node: `kill`, `restart`, `pause` or `resume`. PostgreSQL has only one node.
     pub(crate) fn node(&self, action: &str, number: usize) {
-        if self.is_postgres {
-            script("postgres", &[Path::new(action), &self.folder]);
-            return;
+        match action {
+            "kill" => lock(&self.away).insert(number, "restart"),
+            "pause" => lock(&self.away).insert(number, "resume"),
+            _ => lock(&self.away).remove(&number),
+        };
+        assert!(self.run(action, number).unwrap().success());
+    }
+
+    fn run(&self, action: &str, number: usize) -> io::Result<ExitStatus> {
+        let name = if self.is_postgres {
+            "postgres"
+        } else {
+            "cluster"
+        };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fleet")
+            .join(name);
+        let mut command = Command::new(script);
+        command.arg(action).arg(&self.folder);
+        if !self.is_postgres {
+            command.arg(number.to_string());
         }
-        let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet/cluster");
-        let status = Command::new(cluster)
-            .arg(action)
-            .arg(&self.folder)
-            .arg(number.to_string())
-            .status();
-        assert!(status.unwrap().success());
+        command.stdout(Stdio::null()).status()
     }
 
     /// Kills a node in one round, pauses a node in the next round, and so on. The node runs again after two seconds,
