@@ -64,6 +64,7 @@ pub(super) fn hits(
         let mut branch = branches.branch(node);
         explainer.explain(&mut branch, &mut reader)?;
         let active = if branch.on_active_path { ACTIVE } else { 1.0 };
+        let score = own * shown.closeness * active + together + texts.of_phrase(&shown);
         let hit = Hit {
             session_id: session_id.clone().unwrap_or_default(),
             session_name: session_name.clone(),
@@ -72,7 +73,7 @@ pub(super) fn hits(
             at,
             excerpt: shown.excerpt,
             inside: shown.inside,
-            score: own * shown.closeness * active + together,
+            score,
             branch,
         };
         let is_name = kind == Kind::SessionInfo;
@@ -104,6 +105,8 @@ pub(super) struct ShownField {
     /// The words of the question that the passage has only as parts of other words.
     pub(super) inside: Vec<String>,
     pub(super) closeness: f64,
+    /// Whether the field has the question as a phrase.
+    pub(super) is_phrase: bool,
 }
 
 pub(super) struct TextReader<'r> {
@@ -111,6 +114,7 @@ pub(super) struct TextReader<'r> {
     reader: Reader<'r>,
     /// The sum of the weights of all terms.
     all: f64,
+    of_phrase: f64,
 }
 
 impl<'r> TextReader<'r> {
@@ -129,8 +133,14 @@ impl<'r> TextReader<'r> {
         Self {
             request,
             all: weights.iter().sum(),
+            of_phrase: gathered.of_phrase,
             reader: Reader::new(&request.question, weights),
         }
+    }
+
+    /// The part of the score of a field that has the question as a phrase.
+    pub(super) fn of_phrase(&self, shown: &ShownField) -> f64 {
+        if shown.is_phrase { self.of_phrase } else { 0.0 }
     }
 
     /// The field with the best passage; `None` if no searched field has a word of the question.
@@ -152,7 +162,10 @@ impl<'r> TextReader<'r> {
             };
             let of_field = f64::from(field_weight(kind, field, role));
             let rank = passage.weight * (1.0 + 0.2 * passage.run as f64) * (1.0 + of_field / 64.0);
-            if best.as_ref().is_none_or(|(most, ..)| rank > *most) {
+            let is_better = |(most, .., other): &(f64, _, _, Passage)| {
+                (passage.is_phrase, rank) > (other.is_phrase, *most)
+            };
+            if best.as_ref().is_none_or(is_better) {
                 best = Some((rank, field, text.to_owned(), passage));
             }
         };
@@ -169,6 +182,7 @@ impl<'r> TextReader<'r> {
         Some(ShownField {
             field,
             closeness: self.closeness(&passage),
+            is_phrase: passage.is_phrase,
             inside: passage
                 .inside
                 .iter()

@@ -20,7 +20,14 @@ const FIRST: usize = 8 << 10;
 const MOST: usize = 1 << 20;
 
 /// The score that no hit among the candidates exceeds, found without a look at their lines.
-pub(super) fn unread(request: &AskRequest, candidates: &[Candidate]) -> f64 {
+pub(super) fn unread(request: &AskRequest, of_phrase: f64, candidates: &[Candidate]) -> f64 {
+    let may_be_phrase = candidates.iter().any(|one| one.has_all);
+    let of_phrase = if may_be_phrase { of_phrase } else { 0.0 };
+    apart(request, candidates) + of_phrase
+}
+
+/// The score that no hit among the candidates exceeds that does not have the question as a phrase.
+pub(super) fn apart(request: &AskRequest, candidates: &[Candidate]) -> f64 {
     let candidates = candidates.iter();
     let together = candidates.clone().map(|one| one.together);
     let own = candidates.clone().map(|one| one.own);
@@ -47,7 +54,7 @@ pub(super) fn read(
     candidates: &[Candidate],
 ) -> Result<f64> {
     if candidates.iter().any(|one| one.has_labels) {
-        return Ok(unread(request, candidates));
+        return Ok(unread(request, gathered.of_phrase, candidates));
     }
     let failed =
         |error: &io::Error| Error::io(&format!("read {}", location.path().display()), error);
@@ -56,19 +63,20 @@ pub(super) fn read(
     let (mut line, mut most) = (Vec::new(), 0.0_f64);
     for candidate in candidates {
         let is_whole = read_line(&file, candidate.offset, &mut line);
-        let close = match is_whole.map_err(|error| failed(&error))? {
+        let (close, is_phrase) = match is_whole.map_err(|error| failed(&error))? {
             true => {
                 let Some(Line::Entry(envelope)) = scanned(&line) else {
                     return Ok(f64::INFINITY);
                 };
                 match texts.best(&line, envelope.kind, role_of(&envelope), None) {
-                    Some(shown) => shown.closeness,
+                    Some(shown) => (shown.closeness, shown.is_phrase),
                     None => continue,
                 }
             }
-            false => closest(request),
+            false => (closest(request), candidate.has_all),
         };
-        most = most.max(candidate.own * close * ACTIVE + candidate.together);
+        let of_phrase = if is_phrase { gathered.of_phrase } else { 0.0 };
+        most = most.max(candidate.own * close * ACTIVE + candidate.together + of_phrase);
     }
     Ok(most)
 }

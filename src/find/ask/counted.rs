@@ -88,6 +88,8 @@ pub(super) struct Candidate {
     pub together: f64,
     /// Whether its session has labels.
     pub has_labels: bool,
+    /// Whether the entry has all words of the question, which may be a phrase there.
+    pub has_all: bool,
 }
 
 impl Candidate {
@@ -289,6 +291,7 @@ impl CountedFile {
         }
         let of_session = scorers.iter().zip(&self.session);
         let of_session: Vec<f64> = of_session.map(|(one, unit)| one.session(*unit)).collect();
+        let of_phrase = request.question.of_phrase();
         // The highest score that any entry has for each term.
         let mut best = vec![0.0; request.question.terms().len()];
         let found = self.found.iter();
@@ -300,6 +303,9 @@ impl CountedFile {
                     * recency(found.entry.at.unwrap_or(0), now),
                 together: 0.0,
                 has_labels: self.has_labels,
+                has_all: of_phrase
+                    .as_ref()
+                    .is_some_and(|terms| self.has_all(found, terms)),
             })
             .collect();
         let together = together(best);
@@ -307,6 +313,13 @@ impl CountedFile {
             candidate.together = together;
         }
         candidates
+    }
+
+    /// Whether an entry has all of these terms of the question.
+    fn has_all(&self, found: &FoundEntry, terms: &[bool]) -> bool {
+        let own = self.weights.get(found.weights.clone()).unwrap_or_default();
+        let is_of = |one: &&TermWeight| terms.get(usize::from(one.term)) == Some(&true);
+        own.iter().filter(is_of).count() == terms.iter().filter(|is_of| **is_of).count()
     }
 
     fn score(

@@ -27,6 +27,8 @@ const PART: usize = 16;
 /// The most candidates of one session, and of all sessions together.
 const OF_SESSION: usize = 8;
 const OF_ALL: usize = 240;
+/// The most further candidates that have all words of the question, and so perhaps the question as a phrase.
+const OF_PHRASE: usize = 64;
 
 /// The counts of all files together.
 #[derive(Debug, Default)]
@@ -40,6 +42,8 @@ pub(super) struct Gathered {
     pub sessions: u64,
     /// The number of entries that were found in each file.
     pub of_file: Vec<u64>,
+    /// The score of a phrase: an entry that has the question as a phrase comes before all others.
+    pub of_phrase: f64,
 }
 
 /// Reads the counts of one file.
@@ -326,10 +330,12 @@ pub(super) fn best_in(
         entries: of_file.iter().sum(),
         sessions: of_file.iter().filter(|entries| **entries > 0).count() as u64,
         of_file,
+        of_phrase: 0.0,
     }
 }
 
-/// Keeps the `most` candidates with the highest scores, in order.
+/// Keeps the `most` candidates with the highest scores, and of the others the [`OF_PHRASE`] highest with all words of the question.
+/// Puts them in order.
 fn take_best(candidates: &mut Vec<Candidate>, most: usize) {
     let order = |one: &Candidate, other: &Candidate| {
         let by_score =
@@ -338,7 +344,10 @@ fn take_best(candidates: &mut Vec<Candidate>, most: usize) {
     };
     if candidates.len() > most {
         candidates.select_nth_unstable_by(most, order);
-        candidates.truncate(most);
+        let mut others = candidates.split_off(most);
+        others.retain(|one| one.has_all);
+        others.sort_unstable_by(order);
+        candidates.extend(others.into_iter().take(OF_PHRASE));
     }
     candidates.sort_unstable_by(order);
 }

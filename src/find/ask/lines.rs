@@ -1,6 +1,7 @@
 //! Ranks lines that are not from session files, such as those that the database of a team has found.
 
 use super::answer::TextReader;
+use super::bound;
 use super::counted::{Candidate, CountedFile};
 use super::counts::{Counter, Counts, labels, role_of, scanned};
 use super::gather::{self, OrderedScore};
@@ -48,7 +49,8 @@ pub fn rank_lines(request: &AskRequest, found: &TeamFound, now: Millis) -> Ranke
         count.entries = count.entries.max(with);
     }
     let files = found.sessions.len();
-    let gathered = gather::best_in(request, &counted, files, now, (corpus, counts));
+    let mut gathered = gather::best_in(request, &counted, files, now, (corpus, counts));
+    gathered.of_phrase = bound::apart(request, &gathered.candidates);
     let mut texts = TextReader::new(request, &gathered);
     let hits = gathered.candidates.iter().filter_map(|candidate| {
         let session = found.sessions.get(candidate.file)?;
@@ -146,6 +148,7 @@ fn hit(
     };
     let entry_id = about.or(envelope.id).unwrap_or_default().into_owned();
     let at = envelope.timestamp.as_deref().and_then(timestamp::parse);
+    let of_phrase = texts.of_phrase(&shown);
     let hit = Hit {
         session_id: session.session_id.clone(),
         session_name: session.name.clone().unwrap_or_default(),
@@ -160,7 +163,7 @@ fn hit(
         at: at.unwrap_or_default(),
         excerpt: shown.excerpt,
         inside: shown.inside,
-        score: candidate.own * shown.closeness + candidate.together,
+        score: candidate.own * shown.closeness + candidate.together + of_phrase,
     };
     Some((hit, author.clone()))
 }

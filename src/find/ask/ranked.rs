@@ -102,11 +102,14 @@ impl Ranking {
         let entries = std::mem::take(&mut self.gathered.of_file);
         let entries_of = |file: &usize| Some((*file, *entries.get(*file)?));
         self.entries = of_files.keys().filter_map(entries_of).collect();
+        let apart = of_files.values();
+        let apart = apart.map(|candidates| bound::apart(&self.request, candidates));
+        self.gathered.of_phrase = apart.fold(0.0, f64::max);
         let rest = of_files.into_iter().filter_map(|(file, candidates)| {
             Some(UnopenedSession {
                 file,
                 at: files.get(file)?.clone(),
-                bound: bound::unread(&self.request, &candidates),
+                bound: bound::unread(&self.request, self.gathered.of_phrase, &candidates),
                 is_read: false,
                 candidates,
             })

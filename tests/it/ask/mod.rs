@@ -519,6 +519,49 @@ fn prose_comes_before_calls_and_these_before_output_and_thinking() {
     assert_eq!(found[..2], ["prose", "call"], "{found:?}");
 }
 
+/// Of 60 phrases of real output, once 41 were not in the first hit: prose with the same words apart came before them, and in one session
+/// more than eight entries had the words.
+#[test]
+fn a_question_that_is_a_phrase_of_an_entry_finds_this_entry_first() {
+    let home = Home::new();
+    let apart = "The stage failed: linking the archive at the second stage has failed, and the linking of cc too";
+    for number in 0..4 {
+        let id = format!("apart{number}");
+        store(&home, Log::new(&id).user(&id, "", apart), &id);
+    }
+    let filler = "Nothing but other things here. ".repeat(400);
+    let mut log = Log::new("output");
+    for number in 0..30_u32 {
+        let text = match number {
+            0 => format!(
+                "{filler}东京 linking with src/cc_main.rs failed {} at stage {filler}",
+                "x".repeat(70)
+            ),
+            _ => apart.replace("cc", "src/cc_main.rs"),
+        };
+        let before = format!("o{}", number.max(1) - 1);
+        let before = if number == 0 { "" } else { &before };
+        log = log.message(
+            &format!("o{number}"),
+            before,
+            tool_result("c1", "bash", &text, false),
+        );
+    }
+    store(&home, log, "output");
+    let mut d = Daemon::quiet_in(&home);
+    for question in [
+        format!(
+            "东京 linking with src/cc_main.rs failed {} at stage",
+            "x".repeat(70)
+        ),
+        "linking with src/cc_main.rs failed".to_owned(),
+        "linking with src cc main".to_owned(),
+    ] {
+        let found = ask(&mut d, &question);
+        assert_eq!(ids(&found)[0], "o0", "{question}: {found}");
+    }
+}
+
 /// One entry with two of four words once came before a conversation about all of them.
 #[test]
 fn a_session_that_has_most_words_together_comes_before_one_strong_entry() {

@@ -33,6 +33,8 @@ pub struct Passage {
     /// The length of the longest run of words that are in the text in the order of the question, one
     /// after the other. The run may be anywhere in the text.
     pub run: usize,
+    /// Whether this run has all words of the question, as they were typed.
+    pub is_phrase: bool,
     /// The number of words between the first and the last word of the passage.
     pub extent: u32,
     /// The number of different terms in the passage.
@@ -90,6 +92,7 @@ impl<'q> Reader<'q> {
         Some(Passage {
             weight: weight.sum(),
             run,
+            is_phrase: self.question.is_phrase(run),
             extent: positions.max().unwrap_or_default() - first,
             terms: seen.iter().flatten().count(),
             uncut: seen.iter().flatten().filter(|is_uncut| **is_uncut).count(),
@@ -122,7 +125,8 @@ impl<'q> Reader<'q> {
                 // does not also begin at it.
                 for word in of_words.iter().rev() {
                     let before = word.checked_sub(1).and_then(|before| runs.get(before));
-                    let before = before.filter(|(at, _)| at.wrapping_add(1) == token.position);
+                    let step = question.step(*word);
+                    let before = before.filter(|(at, _)| at.wrapping_add(step) == token.position);
                     let run = before.map_or(0, |(_, run)| *run) + 1;
                     longest = longest.max(run);
                     if let Some(own) = runs.get_mut(*word) {

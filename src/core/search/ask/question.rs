@@ -39,12 +39,19 @@ const MIN_PAIR_LETTERS: usize = 8;
 const MIN_PART_BYTES: usize = 4;
 /// The fewest letters of a word that is looked for inside of others.
 const MIN_INSIDE_LETTERS: usize = 3;
+/// The fewest words with blanks between them that are a phrase if they stand together in a text. Two words often stand together by
+/// chance, and so do the parts of one identifier.
+const MIN_PHRASE_WORDS: usize = 3;
 
 /// A question: its words in order, and the terms to search for.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The word at each position, case-folded, with its English ending.
     words: Vec<String>,
+    /// The distance of each word from the word before it. It is 1, or more after characters that are not words.
+    steps: Vec<u32>,
+    /// Whether a text that has all its words in this order has what was typed, as a phrase.
+    may_be_phrase: bool,
     /// The terms to search for, each once. Stop words are left out if there are other words.
     terms: Vec<QuestionTerm>,
     /// The positions of each term. Stop words have positions too.
@@ -86,7 +93,11 @@ impl Question {
         ) {
             (Some(first), Some(last)) if spans.len() > MOST_WORDS => {
                 let (first, last) = (text.get(..first.end)?, text.get(last.start..)?);
-                Self::read(&format!("{first}\n{last}")).0
+                let (question, _) = Self::read(&format!("{first}\n{last}"));
+                Self {
+                    may_be_phrase: false,
+                    ..question
+                }
             }
             _ => question,
         };
@@ -98,6 +109,7 @@ impl Question {
         let (mut words, mut spans, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         let mut places: HashMap<Term, Vec<usize>> = HashMap::new();
         let (mut common, mut numbers) = (Vec::new(), HashMap::new());
+        let (mut steps, mut before) = (Vec::new(), 0);
         Tokenizer::default().each(text, |token| {
             if token.form != Form::Whole {
                 // Number the words consecutively: the tokenizer's positions have gaps.
@@ -106,6 +118,8 @@ impl Question {
                 if pair == next {
                     words.push(token.letters.to_owned());
                     spans.push(token.span.clone());
+                    steps.push(token.position - before);
+                    before = token.position;
                 }
                 places.entry(token.term).or_default().push(pair);
             }
@@ -135,6 +149,8 @@ impl Question {
         }
         let question = Self {
             words,
+            steps,
+            may_be_phrase: text.split_whitespace().nth(MIN_PHRASE_WORDS - 1).is_some(),
             terms,
             places,
         };
@@ -149,6 +165,7 @@ impl Question {
                 continue;
             };
             replaced.push(old.term);
+            question.may_be_phrase = false;
             question.places.remove(&old.term);
             let places = self.places(old.term);
             let weight = match one.is_inside {
@@ -191,6 +208,25 @@ impl Question {
     /// Whether there is no word. A parsed question has at least one word.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+
+    /// The distance of a word from the word before it.
+    pub(super) fn step(&self, position: usize) -> u32 {
+        self.steps.get(position).copied().unwrap_or(1)
+    }
+
+    /// Whether a run of so many words of the question is the question as a phrase.
+    pub(super) fn is_phrase(&self, run: usize) -> bool {
+        self.may_be_phrase && run == self.len() && run >= MIN_PHRASE_WORDS
+    }
+
+    /// For each of [`Question::terms`], whether an entry must have the term to have the question as a phrase; `None` if no entry has
+    /// such a phrase.
+    pub fn of_phrase(&self) -> Option<Vec<bool>> {
+        let terms = self.terms.iter();
+        // A whole identifier may be several words in the entry.
+        self.is_phrase(self.len())
+            .then(|| terms.map(|one| !self.places(one.term).is_empty()).collect())
     }
 
     /// The positions of a term.
