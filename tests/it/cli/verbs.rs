@@ -233,7 +233,7 @@ fn branches_are_counted_and_compared_in_text() {
     assert_eq!(lines[..3], ["A tour", "2 branches", ""]);
     assert!(
         lines[3].starts_with("  33335555  ")
-            && lines[3].ends_with("  2 messages  Clear the cache."),
+            && lines[3].ends_with("  2 messages  cost 0.50  Clear the cache."),
         "{text}"
     );
     assert!(
