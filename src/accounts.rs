@@ -26,6 +26,7 @@ impl Accounts for Counter {
             by: by(run.by),
             cwd: run.cwd.map(str::to_owned),
             since: run.since,
+            session: run.session.map(str::to_owned),
         };
         let mut found = usage(run.store, &request, &self.0, run.cancel)?;
         let more = found.rows.len().saturating_sub(run.limit);
@@ -50,15 +51,24 @@ fn by(by: UsageBy) -> By {
         UsageBy::Model => By::Model,
         UsageBy::Tool => By::Tool,
         UsageBy::Session => By::Session,
+        UsageBy::Branch => By::Branch,
         UsageBy::Directory => By::Directory,
     }
 }
 
 fn row(row: Row) -> UsageRow {
+    let is_active = row.branch.as_ref().map(|branch| branch.is_active);
+    let (session_id, reason) = match row.branch {
+        Some(branch) => (Some(branch.session_id), branch.reason),
+        None => (None, None),
+    };
     UsageRow {
         sums: sums(&row.sums),
         key: row.key,
         title: row.title,
+        session_id,
+        is_active,
+        reason,
     }
 }
 

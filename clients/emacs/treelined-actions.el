@@ -34,7 +34,7 @@ Emacs blocks during the wait, so that keys typed meanwhile answer it.")
 (defun treelined-actions--call (method params &optional then)
   "Call METHOD with PARAMS on the session of this buffer, and THEN with the result.
 Errors are shown."
-  (treelined-session-request treelined-session method params (or then #'ignore)))
+  (treelined-session-request (treelined-session-here) method params (or then #'ignore)))
 
 ;;;; Moving the leaf
 
@@ -285,7 +285,7 @@ entry compares the two branches")))
   "Compare the branch of the entry at point with that of the marked one.
 If none is marked, compare it with the active branch."
   (interactive nil treelined-tree-mode)
-  (treelined-entry-compare treelined-session
+  (treelined-entry-compare (treelined-session-here)
                            (or treelined-actions--marked
                                (treelined-session-leaf-id treelined-session))
                            (plist-get (treelined-actions--node) :id)))

@@ -73,24 +73,25 @@ one that a command offers.  The plist has `:session', the
 (defun treelined-compose (&optional session)
   "Write a message to SESSION, that of the current buffer if left out."
   (interactive)
-  (unless (or session treelined-session)
-    (user-error "This buffer is about no session"))
-  (pop-to-buffer (treelined-compose--buffer (or session treelined-session))
+  (pop-to-buffer (treelined-compose--buffer (or session (treelined-session-here)))
                  '((display-buffer-reuse-window display-buffer-at-bottom) (window-height . 8)))
   (goto-char (point-max)))
 
 (defun treelined-compose-draft (text context)
   "Put TEXT into the buffer for messages to the session of CONTEXT.
-\\<global-map>\\[undo] restores the text that was there."
-  (treelined-compose (plist-get context :session))
-  (let ((before (buffer-string)))
-    (undo-boundary)
-    (erase-buffer)
-    (insert text)
-    (undo-boundary)
-    (setq treelined-compose--images (plist-get context :images))
-    (unless (member before (list "" text))
-      (message "treelined: undo restores the previous text"))))
+\\<global-map>\\[undo] restores the text that was there.  Without a session,
+TEXT is put into the kill ring."
+  (if (not (or (plist-get context :session) treelined-session))
+      (treelined-draft-to-kill-ring text context)
+    (treelined-compose (plist-get context :session))
+    (let ((before (buffer-string)))
+      (undo-boundary)
+      (erase-buffer)
+      (insert text)
+      (undo-boundary)
+      (setq treelined-compose--images (plist-get context :images))
+      (unless (member before (list "" text))
+        (message "treelined: undo restores the previous text")))))
 
 (defun treelined-draft-to-kill-ring (text _context)
   "Put TEXT at the front of the kill ring."

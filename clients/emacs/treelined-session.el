@@ -167,15 +167,18 @@ Return a value like `treelined-await'."
 
 ;;;; Aborting
 
+(defun treelined-session-here ()
+  "Return the session of this buffer; signal an error if there is none."
+  (or treelined-session
+      (user-error "This buffer is about no session")))
+
 (defvar-local treelined-running nil
   "The id of the request that this buffer waits for, nil if there is none.")
 
 (defun treelined-abort ()
   "Abort the running move of this buffer's session."
   (interactive)
-  (unless treelined-session
-    (user-error "This buffer is about no session"))
-  (treelined-session-request treelined-session 'abort_navigation nil
+  (treelined-session-request (treelined-session-here) 'abort_navigation nil
                              (lambda (result)
                                (unless (plist-get result :aborted)
                                  (message "treelined: no move is running")))))

@@ -274,6 +274,7 @@ THEN and ELSE are as in `treelined-request'."
   "Fetch the tree again and draw it.
 Point stays on its entry, or moves to the entry FOCUS, or to the nearest
 one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
+  (treelined-session-here)
   (when after
     (push after treelined-tree--after))
   (if treelined-tree--loading

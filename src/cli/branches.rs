@@ -7,20 +7,27 @@ use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionChoice, SessionQuery};
 use super::shed::ShedBranch;
-use super::words::count;
+use super::words::{count, dollars};
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp::Millis;
 use treelined_files::clock::SystemSource;
+use treelined_usage::Prices;
 
 /// The most columns of an id.
 const MOST_ID: usize = 16;
+/// The fewest columns for the name of a branch besides its cost.
+const FEWEST_NAME: usize = 16;
+
+/// The cost of each branch that was left, as a text, by the id of its tip.
+type LeftCosts = HashMap<String, String>;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,7 +35,8 @@ Examples:
   treelined branches           the branches of the newest session of this directory
   treelined go \"not the cache\"  goes to the end of a branch, by its label or id
 
-A row shows the name of the branch, else the label of its last entry, else its first message. • marks the branch of the leaf.")]
+A row shows the name of the branch, else the label of its last entry, else its first message. • marks the branch of the leaf.
+The others show their cost, as treelined usage --by branch counts it.")]
 pub(crate) struct BranchesArgs {
     #[command(flatten)]
     session: SessionChoice,
@@ -74,7 +82,14 @@ pub(super) fn run(options: &Options, branches: &BranchesArgs) -> anyhow::Result<
         false => {
             let list: BranchList =
                 serde_json::from_str(answered.get()).context("read the answer to list_branches")?;
-            show(&mut screen, &session, &list, &branches.session.query())?;
+            let costs = costs(options, &session)?;
+            show(
+                &mut screen,
+                &session,
+                &list,
+                &costs,
+                &branches.session.query(),
+            )?;
         }
     }
     screen.finish()?;
@@ -93,10 +108,28 @@ fn read(
     Ok((session, answered))
 }
 
+/// Counts the costs of the branches that the leaf has left. Branches whose answers used no tokens are left out.
+fn costs(options: &Options, session: &OpenedSession) -> anyhow::Result<LeftCosts> {
+    let Some(path) = &session.path else {
+        return Ok(LeftCosts::new());
+    };
+    let prices = Prices::new(options.config()?.prices);
+    let rows = treelined_usage::branches(path, &prices)?.into_iter();
+    let is_left = |branch: &treelined_usage::BranchPlace| !branch.is_active;
+    let rows = rows.filter(|row| row.branch.as_ref().is_some_and(is_left));
+    let rows = rows.filter(|row| row.sums.cost.says_something());
+    let shown = rows.map(|row| {
+        let cost = format!("cost {}", dollars(&row.sums.cost));
+        (row.key, cost)
+    });
+    Ok(shown.collect())
+}
+
 fn show(
     screen: &mut Screen,
     session: &OpenedSession,
     list: &BranchList,
+    costs: &LeftCosts,
     query: &SessionQuery,
 ) -> io::Result<()> {
     let branches = &list.branches;
@@ -111,20 +144,31 @@ fn show(
         total += &format!(", {shed} shed");
     }
     writeln!(screen, "{}\n", screen.style(Style::Dim, &total))?;
-    let rows: Vec<[String; 4]> = branches
+    let mut rows: Vec<[String; 5]> = branches
         .iter()
-        .map(|branch| branch.cells(SystemSource.now_ms()))
+        .map(|branch| branch.cells(SystemSource.now_ms(), costs))
         .collect();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| terminal::width(cell)).max().unwrap_or(0)
+    let widths = |rows: &[[String; 5]]| {
+        [0, 1, 2, 3].map(|column| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let widest = cells.map(|cell| terminal::width(cell)).max();
+            widest
+                .filter(|widest| *widest > 0)
+                .map_or(0, |widest| widest + 2)
+        })
     };
-    let widths = [0, 1, 2].map(width);
-    let [ids, times, numbers] = widths;
-    for ([id, when, messages, name], branch) in rows.iter().zip(branches) {
+    let left = |widths: [usize; 4]| {
+        let taken: usize = widths.iter().sum();
+        screen.columns.saturating_sub(taken + 2)
+    };
+    if left(widths(&rows)) < FEWEST_NAME {
+        rows.iter_mut().for_each(|[_, _, _, cost, _]| cost.clear());
+    }
+    let widths = widths(&rows);
+    let left = left(widths);
+    let [ids, times, numbers, amounts] = widths;
+    for ([id, when, messages, cost, name], branch) in rows.iter().zip(branches) {
         let mark = if branch.is_active { "• " } else { "  " };
-        let taken: usize = widths.iter().map(|width| width + 2).sum();
-        let left = screen.columns.saturating_sub(taken + 2);
         let name = terminal::cut(name, left, "…");
         let name = match branch.is_active {
             true => screen.style(Style::Bold, &name),
@@ -132,9 +176,10 @@ fn show(
         };
         let line = [
             screen.style(Style::Green, mark),
-            screen.style(Style::Cyan, &padded(id, ids + 2)),
-            screen.style(Style::Dim, &padded(when, times + 2)),
-            screen.style(Style::Dim, &padded(messages, numbers + 2)),
+            screen.style(Style::Cyan, &padded(id, ids)),
+            screen.style(Style::Dim, &padded(when, times)),
+            screen.style(Style::Dim, &padded(messages, numbers)),
+            screen.style(Style::Dim, &padded(cost, amounts)),
             name,
         ];
         writeln!(screen, "{}", line.concat().trim_end())?;
@@ -165,13 +210,14 @@ fn show_shed(screen: &mut Screen, shed: &[ShedBranch], query: &SessionQuery) -> 
 }
 
 impl Branch {
-    /// The texts of the columns: the id of the tip, the time, the number of messages, and the name.
-    fn cells(&self, now: Millis) -> [String; 4] {
+    /// The texts of the columns: the id of the tip, the time, the number of messages, the cost, and the name.
+    fn cells(&self, now: Millis, costs: &LeftCosts) -> [String; 5] {
         let id = terminal::line(&self.tip_id);
         [
             terminal::cut(&id, MOST_ID, "…").into_owned(),
             when(&self.last_activity, now),
             count(self.message_count, "message", "messages"),
+            costs.get(&self.tip_id).cloned().unwrap_or_default(),
             match self.archived {
                 true => format!("{} (archived)", terminal::line(&self.name)),
                 false => terminal::line(&self.name).into_owned(),

@@ -30,32 +30,31 @@ use treelined_files::store::listing;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  treelined doctor --latest                    the newest session of this directory
+  treelined doctor                             the configuration
+  treelined doctor --latest                    the newest session of this directory too
   treelined doctor *.jsonl                     all files of a folder
   treelined doctor FILE --repair --dry-run     what a repair would do
 
 Exit codes: 0 all is well, 1 damage, a file that cannot be read or a wrong configuration, 3 no such session.")]
 pub(crate) struct Doctor {
-    /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
-    #[cfg_attr(not(feature = "team"), arg(required_unless_present = "latest"))]
-    #[cfg_attr(feature = "team", arg(required_unless_present_any = ["latest", "cluster"]))]
-    #[arg(value_name = "SESSION",
+    /// Sessions: files, ids, names, or beginnings of ids (4 characters or more) [default: only the configuration]
+    #[arg(value_name = "SESSION", group = "files",
           add = ArgValueCompleter::new(super::candidates::sessions))]
     sessions: Vec<String>,
     /// The session of this directory with the last activity
-    #[arg(long, conflicts_with = "sessions")]
+    #[arg(long, conflicts_with = "sessions", group = "files")]
     latest: bool,
     /// Print a line of JSON for each file, and one for a wrong configuration
     #[arg(long, conflicts_with_all = ["repair", "origin"])]
     json: bool,
     /// Move damaged lines out of the files, into a folder beside each file
-    #[arg(long, group = "change")]
+    #[arg(long, group = "change", requires = "files")]
     repair: bool,
     /// Say what would be done, and write nothing
     #[arg(long, requires = "change")]
     dry_run: bool,
     /// Check the kept sources of imported sessions too
-    #[arg(long)]
+    #[arg(long, requires = "files")]
     origin: bool,
     /// Check the servers of [team], not files
     #[cfg(feature = "team")]
@@ -135,6 +134,9 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
         writeln!(screen)?;
     }
     configuration.show(&mut screen)?;
+    if files.is_empty() {
+        return configuration.finish(screen);
+    }
     let well = damaged + unreadable == 0 && configuration.is_sound();
     let mut summary = vec![format!("{sound} sound")];
     if damaged > 0 {

@@ -5,6 +5,7 @@ use super::options::Options;
 use super::screen::{Screen, Style};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::process::ExitCode;
 use treelined_core::terminal;
 
 /// The problems of the configuration.
@@ -56,6 +57,22 @@ impl Configuration {
             writeln!(screen, "  hint: {}", terminal::line(hint))?;
         }
         writeln!(screen)
+    }
+
+    /// Ends a report about the configuration alone.
+    pub(super) fn finish(&self, mut screen: Screen) -> anyhow::Result<ExitCode> {
+        let file = match &self.path {
+            Some(path) => format!(" in {}", terminal::line(path)),
+            None => String::new(),
+        };
+        let (style, text, code) = match self.is_sound() {
+            true => (Style::Green, "sound", ExitCode::SUCCESS),
+            false => (Style::Red, "wrong", ExitCode::FAILURE),
+        };
+        let line = screen.style(style, &format!("the configuration{file} is {text}"));
+        writeln!(screen, "{line}")?;
+        screen.finish()?;
+        Ok(code)
     }
 
     /// The line for `--json`; `None` if there are no problems.

@@ -143,9 +143,10 @@ fn travel(
         serde_json::from_str(answered.get()).context("read the answer to navigate_tree")?;
     let verdict = Verdict::of(answered.get()).context("read the answer to navigate_tree")?;
     let position = Position::of(daemon, &session, query, moved.new_leaf_id.as_deref())?;
+    // The leaf is usually at the summary, whose row is shown then.
     let summary = match &moved.summary_entry {
-        Some(entry) => super::tree_rows::nearest(daemon, &entry.id)?,
-        None => None,
+        Some(entry) if !position.is_at(&entry.id) => super::tree_rows::nearest(daemon, &entry.id)?,
+        _ => None,
     };
     // Asks for records of saved files (files.md §4).
     let records = r#"{"customType":"files","limit":1}"#;

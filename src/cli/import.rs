@@ -69,8 +69,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         writeln!(stdout, "{}", answered.get())?;
     } else {
         show(&imported, import, options.config()?.team.is_some())?;
-        if import.redact && !import.dry_run {
-            let said = "secrets are replaced in all imports from now on, until treelined import --no-redact";
+        if let Some(said) = import.said_of_redaction() {
             writeln!(io::stdout(), "{said}")?;
         }
     }

@@ -85,6 +85,19 @@ pub(crate) struct ImportArgs {
 }
 
 impl ImportArgs {
+    /// The line about what the options change for later imports; `None` if this stays as it is.
+    pub(super) fn said_of_redaction(&self) -> Option<&'static str> {
+        let redacts = self.redaction().filter(|_| !self.dry_run)?;
+        Some(match redacts {
+            true => {
+                "secrets are replaced in all imports from now on, until treelined import --no-redact"
+            }
+            false => {
+                "secrets are not replaced in imports from now on; treelined import --again SESSION-ID writes an earlier one anew"
+            }
+        })
+    }
+
     /// Whether secrets are replaced from now on; `None` if this stays as it is.
     fn redaction(&self) -> Option<bool> {
         match (self.redact, self.no_redact) {

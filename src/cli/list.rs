@@ -34,7 +34,7 @@ const FEWEST_NAME: usize = 16;
 const MOST_SOURCE: usize = 11;
 /// The most refused conversations that are shown.
 const MOST_REFUSED: usize = 3;
-/// The most columns of the directory.
+/// The most columns of the directory on a narrow screen. On a wide one it may have a quarter of the screen.
 const MOST_DIRECTORY: usize = 32;
 /// The fewest columns of a longer directory.
 const FEWEST_DIRECTORY: usize = 12;
@@ -367,7 +367,8 @@ impl Table {
         let widest = rows
             .iter()
             .map(|row| terminal::width(&table.directory(row)));
-        table.directory = widest.max().unwrap_or_default().clamp(9, MOST_DIRECTORY);
+        let most = MOST_DIRECTORY.max(columns / 4);
+        table.directory = widest.max().unwrap_or_default().clamp(9, most);
         table.fitted(columns)
     }
 

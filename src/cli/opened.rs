@@ -7,6 +7,7 @@ use super::words::title;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// The access that the command needs to the session.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,8 @@ pub(super) enum SessionUse {
 #[serde(rename_all = "camelCase")]
 pub(super) struct OpenedSession {
     pub session_id: String,
+    /// The session file; `None` for an ephemeral session.
+    pub path: Option<PathBuf>,
     name: Option<String>,
     first_message: String,
 }

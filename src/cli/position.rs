@@ -34,6 +34,11 @@ impl Position {
         Ok(Self { title, row })
     }
 
+    /// Whether the shown entry has this id.
+    pub(super) fn is_at(&self, id: &str) -> bool {
+        self.row.as_ref().is_some_and(|row| row.id == id)
+    }
+
     /// The same position without the title.
     pub(super) fn untitled(self) -> Self {
         Self {

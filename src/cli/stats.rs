@@ -229,17 +229,21 @@ impl ModelStats {
 }
 
 impl Costs {
-    pub(super) fn text(&self) -> String {
-        dollars(&Cost {
+    fn cost(&self) -> Cost {
+        Cost {
             recorded: self.recorded,
             estimated: self.estimated,
             unknown: self.unknown_answers,
-        })
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        dollars(&self.cost())
     }
 
     /// Whether there is any cost.
     pub(super) fn says_something(&self) -> bool {
-        self.recorded.is_some() || self.estimated.is_some() || self.unknown_answers > 0
+        self.cost().says_something()
     }
 }
 

@@ -198,7 +198,7 @@ commands! {
             "";
         "doctor" Doctor(doctor::Doctor)
             "Check session files, and repair them"
-            "It reports what they contain; --repair moves damaged lines to a folder beside the file. Exit code 1 if anything is wrong.";
+            "It reports what they contain; --repair moves damaged lines to a folder beside the file. It also checks the configuration, and without SESSION only that. Exit code 1 if anything is wrong.";
         "migrate" Migrate(migrate::Migrate)
             "Rewrite a session file of version 1 or 2 as version 3"
             "The original stays beside it.";

@@ -40,6 +40,11 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// Whether an answer has used tokens or has a recorded cost.
+    pub fn says_something(&self) -> bool {
+        self.known().is_some() || self.unknown > 0
+    }
+
     /// The known cost; `None` if nothing is known.
     pub fn known(&self) -> Option<f64> {
         match (self.recorded, self.estimated) {

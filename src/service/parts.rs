@@ -107,6 +107,8 @@ pub struct UsageRun<'a> {
     pub cwd: Option<&'a str>,
     /// If set, only answers from this time on count.
     pub since: Option<Millis>,
+    /// If set, only the session with this id counts.
+    pub session: Option<&'a str>,
     /// The most rows of the result.
     pub limit: usize,
     pub store: &'a Store,

@@ -15,13 +15,14 @@
 )]
 
 mod answer;
+mod branch;
 mod counting;
 mod prices;
 mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use counting::{By, Request, Row, UnreadFile, Usage, usage};
+pub use counting::{BranchPlace, By, Request, Row, UnreadFile, Usage, branches, usage};
 pub use prices::{Price, Prices};
 pub use sums::Sums;
 pub use treelined_core::stats::Cost;

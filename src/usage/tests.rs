@@ -37,6 +37,7 @@ fn counted_with(dir: &Path, by: By, cwd: Option<&str>, prices: Prices) -> Usage 
         by,
         cwd: cwd.map(str::to_owned),
         since: None,
+        session: None,
     };
     let store = Store::new(dir.to_owned());
     usage(&store, &request, &prices, &Cancel::default()).unwrap()
@@ -177,10 +178,154 @@ fn answers_are_grouped_by_day_model_tool_session_and_directory() {
         by: By::Day,
         cwd: None,
         since: treelined_core::timestamp::parse("2025-11-30T00:00:00.000Z"),
+        session: None,
     };
     let store = Store::new(dir.to_owned());
     let since = usage(&store, &since, &Prices::default(), &Cancel::default()).unwrap();
     assert_eq!(keys(&since), [("2025-11-30", 10)]);
+}
+
+fn answer(id: &str, parent: &str, at: u64, input: u64) -> String {
+    let answer = ANSWER
+        .replace("1764320400000", &at.to_string())
+        .replace(r#""input":10"#, &format!(r#""input":{input}"#));
+    entry(id, Some(parent), &answer)
+}
+
+fn user(id: &str, parent: Option<&str>, said: &str) -> String {
+    let message = format!(r#""message":{{"role":"user","content":"{said}"}}"#);
+    entry(id, parent, &message)
+}
+
+fn custom(id: &str, parent: &str, rest: &str) -> String {
+    format!(
+        r#"{{"type":"custom","id":"{id}","parentId":"{parent}","timestamp":"2025-11-28T10:00:00.000Z",{rest}}}"#
+    )
+}
+
+/// The key, the title, whether the branch is active, and the tokens of each row.
+fn branch_rows(rows: &[Row]) -> Vec<(&str, &str, bool, u64)> {
+    rows.iter()
+        .map(|row| {
+            let is_active = row.branch.as_ref().unwrap().is_active;
+            let title = row.title.as_deref().unwrap();
+            (row.key.as_str(), title, is_active, row.sums.tokens.input)
+        })
+        .collect()
+}
+
+#[test]
+fn a_shared_answer_counts_for_the_active_branch_else_for_the_last_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // `u1 → a1` is above two left branches, which share `u2 → a2`, and above the active branch.
+    let mut lines = vec![
+        user("u1", None, "begin"),
+        answer("a1", "u1", 1, 1),
+        user("u2", Some("a1"), "the cache"),
+        answer("a2", "u2", 2, 10),
+        user("u3", Some("a2"), "clear it"),
+        answer("a3", "u3", 3, 100),
+        user("u4", Some("a2"), "keep it"),
+        answer("a4", "u4", 4, 1000),
+        user("u5", Some("a1"), "not the cache"),
+        answer("a5", "u5", 5, 10_000),
+    ];
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let usage = counted(dir, By::Branch);
+    let expected = [
+        ("a5", "not the cache", true, 10_001),
+        ("a4", "keep it", false, 1010),
+        ("a3", "clear it", false, 100),
+    ];
+    assert_eq!(branch_rows(&usage.rows), expected);
+    assert_eq!(usage.total.tokens.input, 11_111);
+    let place = usage.rows[0].branch.as_ref().unwrap();
+    assert_eq!(place.session_id, "one");
+
+    // The leaf goes back to `a1`, and a note says why. The path to the leaf is a branch of its own.
+    lines.extend([
+        custom(
+            "n1",
+            "a5",
+            r#""customType":"note","data":{"targetId":"a5","reason":"too slow"}"#,
+        ),
+        custom(
+            "l1",
+            "a1",
+            r#""customType":"treelined.leaf","data":{"from":"a5","cause":"navigate_tree"}"#,
+        ),
+    ]);
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let path = dir.join("--folder--/one.jsonl");
+    let rows = branches(&path, &Prices::default()).unwrap();
+    let expected = [
+        ("a5", "not the cache", false, 10_000),
+        ("a4", "keep it", false, 1010),
+        ("a3", "clear it", false, 100),
+        ("a1", "", true, 1),
+    ];
+    assert_eq!(branch_rows(&rows), expected);
+    let reason = |row: &Row| row.branch.as_ref().unwrap().reason.clone();
+    assert_eq!(reason(&rows[0]).as_deref(), Some("too slow"));
+    assert_eq!(reason(&rows[1]), None);
+}
+
+/// Ids of entries are unique in a session only.
+#[test]
+fn equal_branches_of_two_sessions_are_two_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for (id, at) in [("one", 1), ("two", 2)] {
+        let lines = [user("u1", None, id), answer("a1", "u1", at, at)];
+        let created = format!("2025-11-28T09:00:0{at}.000Z");
+        session(dir, id, "/p", &created, &lines);
+    }
+    let usage = counted(dir, By::Branch);
+    let expected = [("a1", "two", true, 2), ("a1", "one", true, 1)];
+    assert_eq!(branch_rows(&usage.rows), expected);
+    let request = Request {
+        by: By::Branch,
+        cwd: None,
+        since: None,
+        session: Some("one".to_owned()),
+    };
+    let store = Store::new(dir.to_owned());
+    let one = super::usage(&store, &request, &Prices::default(), &Cancel::default()).unwrap();
+    assert_eq!(branch_rows(&one.rows), [("a1", "one", true, 1)]);
+}
+
+/// A branch that grows in the background has no part of the branch from which it began, though it is written later.
+#[test]
+fn a_background_branch_counts_from_its_beginning() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let background = |line: String| {
+        line.replace(
+            r#""type":"message","#,
+            r#""type":"message","background":true,"#,
+        )
+    };
+    let lines = [
+        user("u1", None, "begin"),
+        answer("a1", "u1", 1, 1),
+        user("u2", Some("a1"), "left"),
+        answer("a2", "u2", 2, 10),
+        user("u3", Some("a1"), "active"),
+        answer("a3", "u3", 3, 100),
+        background(user("b1", Some("a2"), "beside")),
+        background(answer("b2", "b1", 4, 1000)),
+        custom("l1", "a3", r#""customType":"treelined.leaf","data":{"from":"a3","cause":"keep"}"#),
+        r#"{"type":"usage","id":"x1","parentId":"a2","timestamp":"2025-11-28T10:00:00.000Z","kind":"k","provider":"p","model":"m","usage":{"input":5}}"#.to_owned(),
+        custom("l2", "a3", r#""customType":"treelined.leaf","data":{"from":"x1","cause":"navigate_tree"}"#),
+    ];
+    session(dir, "one", "/p", "2025-11-28T09:00:00.000Z", &lines);
+    let expected = [
+        ("b2", "beside", false, 1000),
+        ("a3", "active", true, 101),
+        ("a2", "left", false, 15),
+    ];
+    assert_eq!(branch_rows(&counted(dir, By::Branch).rows), expected);
 }
 
 #[test]

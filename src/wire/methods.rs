@@ -391,10 +391,10 @@ macro_rules! with_methods {
                     run: sorting::get_family,
                 }
                 "get_usage" {
-                    summary: "Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.",
+                    summary: "Returns tokens and cost of all sessions by day, model, tool, session, branch or directory, each answer once.",
                     section: "15.6", scope: registry, right: person,
                     params: GetUsageParams, result: GetUsageResult,
-                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    errors: [PARAMS, &[Kind::SessionNotFound, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: usage::get_usage,
                 }
                 "list_trash" {

@@ -17,6 +17,8 @@ pub struct GetUsageParams {
     /// Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all
     /// answers.
     pub since: Option<String>,
+    /// Only the session with this id, open or not. Default: all sessions.
+    pub session_id: Option<String>,
     /// The most rows, at most 10,000. Default: 1,000.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
@@ -36,6 +38,8 @@ pub enum UsageBy {
     Tool,
     /// Sessions.
     Session,
+    /// The branches of each session.
+    Branch,
     /// The working directories of sessions.
     Directory,
 }
@@ -77,12 +81,21 @@ pub struct GetUsageResult {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageRow {
-    /// The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the
-    /// answers do not name it.
+    /// The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the
+    /// branch, or the directory. Empty if the answers do not name it.
     pub key: String,
-    /// The name of the session, or its first message. Only for sessions.
+    /// The name of the session, or its first message; the name of the branch. Only for sessions and branches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The session of the branch. Only for branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// True if the leaf is in the branch, false if the branch was left. Only for branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// The reason in the last note about an entry of a branch that was left. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The sums.
     #[serde(flatten)]
     pub sums: UsageSums,

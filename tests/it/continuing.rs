@@ -229,14 +229,38 @@ fn the_first_words_have_the_summary_of_the_branch_that_is_left() {
         json!({"entryId": "u1", "summary": {"summary": "Cold caches too."}}),
     );
     d.set_leaf(Some("a2"));
+    // The later summary is about a branch that begins further up.
     let again = learned(&mut d, "a1");
-    assert!(
-        again["prompt"]
-            .as_str()
-            .unwrap()
-            .contains("Cold caches too."),
-        "{again}"
-    );
+    let prompt = again["prompt"].as_str().unwrap();
+    assert!(prompt.contains("The cache is stale."), "{prompt}");
+}
+
+/// A prompt above the point of going on was once told as what was tried and left, although the conversation goes on from
+/// it.
+#[test]
+fn what_is_above_the_point_of_going_on_was_not_left() {
+    let home = Home::new();
+    let mut d = Daemon::start_in(&home, &["--summarizer", "outline"], &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&["u0", "a0", "u1", "a1", "a2", "u2", "a3"]);
+    for (entry, told, untold) in [
+        ("a1", "text of u2", "text of u1"),
+        ("u1", "text of u2", "Tried “text of u1”"),
+    ] {
+        let params = json!({"tool": "codex", "entryId": entry, "learned": true, "dryRun": true});
+        let result = d.ok("continue_session", params);
+        let prompt = result["prompt"].as_str().unwrap();
+        assert!(prompt.contains(told), "{entry}: {prompt}");
+        assert!(!prompt.contains(untold), "{entry}: {prompt}");
+    }
+    // Nobody has asked anything below `a1`.
+    d.set_leaf(Some("a2"));
+    let params = json!({"tool": "codex", "entryId": "a1", "learned": true, "dryRun": true});
+    let result = d.ok("continue_session", params);
+    let prompt = result["prompt"].as_str().unwrap();
+    assert!(prompt.contains("text of a2"), "{prompt}");
+    assert!(!prompt.contains("text of u1"), "{prompt}");
 }
 
 #[test]

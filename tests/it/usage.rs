@@ -95,6 +95,7 @@ fn usage_over_the_wire_is_that_of_the_shell() {
         ("model", "model"),
         ("tool", "tool"),
         ("session", "sessionId"),
+        ("branch", "tipId"),
         ("directory", "cwd"),
     ];
     for (by, name) in ways {
@@ -139,4 +140,35 @@ fn a_count_keeps_the_newest_days_and_the_dearest_rows() {
     let none = d.ok("get_usage", json!({"limit": 0}));
     assert_eq!(none["rows"], json!([]));
     assert_eq!(none["moreRows"], 2);
+}
+
+#[test]
+fn the_branches_of_a_session_share_its_cost() {
+    let home = home();
+    let mut d = daemon(&home);
+    let found = d.ok("get_usage", json!({"by": "branch", "sessionId": "s1"}));
+    let rows: Vec<Json> = found["rows"].as_array().unwrap().clone();
+    let row = |row: &Json| {
+        let member = |name: &str| row[name].clone();
+        ["key", "title", "sessionId", "isActive", "costs"].map(member)
+    };
+    let expected = [
+        [
+            json!("x2"),
+            json!("yes"),
+            json!("s1"),
+            json!(true),
+            costs(1.75, Json::Null, 1),
+        ],
+        [
+            json!("e1"),
+            json!("yes"),
+            json!("s1"),
+            json!(false),
+            costs(Json::Null, 0.1, 0),
+        ],
+    ];
+    assert_eq!(rows.iter().map(row).collect::<Vec<_>>(), expected);
+    assert_eq!(found["total"]["answers"], 4);
+    d.err_kind("get_usage", json!({"sessionId": "s3"}), "sessionNotFound");
 }

@@ -192,6 +192,18 @@
       (should (equal '(:name "state" :args nil :sessionId nil)
                      (treelined-ask-test--sent stub 'run_command))))))
 
+;; A draft without a session was once lost, and other commands ended with a type error.
+(ert-deftest treelined-ask-without-a-session-no-command-has-a-type-error ()
+  (with-temp-buffer
+    (treelined-test-hears "in the kill ring"
+      (treelined-ask--ran '(:prompt "Please continue") nil))
+    (should (equal "Please continue" (current-kill 0)))
+    (dolist (command '(treelined-tree-compare treelined-tree-unfold-all treelined-compose
+                       treelined-abort))
+      (should-error (call-interactively command) :type 'user-error))
+    (should-error (treelined-tree-filter "all") :type 'user-error)
+    (should-error (treelined-tree-query "words") :type 'user-error)))
+
 (ert-deftest treelined-ask-long-output-has-a-buffer ()
   (treelined-ask-test--with nil
     (treelined-ask--ran '(:output "One\nTwo") nil)

@@ -313,7 +313,7 @@ pub fn export_of(argument: &str) -> (Option<ExportFormat>, Option<&str>) {
 }
 
 /// The kinds of rows of [`Operation::Usage`].
-pub const USAGE_BY: [&str; 5] = ["day", "model", "tool", "session", "directory"];
+pub const USAGE_BY: [&str; 6] = ["day", "model", "tool", "session", "branch", "directory"];
 
 /// Parses the argument of an import. `None` if the argument is empty.
 pub fn import_of(argument: &str) -> Option<ImportSource> {

@@ -67,12 +67,13 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// Formats a number of tokens, such as `950`, `1.2k` or `12k`.
+/// Formats a number of tokens, rounded, such as `950`, `1.3k` or `13k`.
 pub fn tokens(count: u64) -> String {
-    match count {
-        0..1000 => count.to_string(),
-        1000..10_000 => format!("{}.{}k", count / 1000, count / 100 % 10),
-        _ => format!("{}k", count / 1000),
+    let rounded = |unit: u64| count / unit + u64::from(count % unit >= unit / 2);
+    match (count, rounded(100)) {
+        (0..1000, _) => count.to_string(),
+        (_, tenths @ ..100) => format!("{}.{}k", tenths / 10, tenths % 10),
+        _ => format!("{}k", rounded(1000)),
     }
 }
 
@@ -92,10 +93,15 @@ mod tests {
         ] {
             assert_eq!(ago(1_000_000_000, 1_000_000_000 + seconds), shown);
         }
-        assert_eq!(
-            (tokens(950), tokens(1260), tokens(12_600)),
-            ("950".into(), "1.2k".into(), "12k".into())
-        );
+        for (count, shown) in [
+            (950, "950"),
+            (1260, "1.3k"),
+            (9949, "9.9k"),
+            (9950, "10k"),
+            (12_600, "13k"),
+        ] {
+            assert_eq!(tokens(count), shown);
+        }
         assert_eq!(ago(10, 5), "now");
         assert_eq!(elapsed(Duration::from_secs(125)), "2:05");
     }

@@ -112,7 +112,7 @@ export interface Costs {
 }
 
 /** The keys by which the usage of all sessions can be summed. */
-export const USAGE_BY = ['day', 'model', 'tool', 'session', 'directory'] as const;
+export const USAGE_BY = ['day', 'model', 'tool', 'session', 'branch', 'directory'] as const;
 
 export type UsageBy = (typeof USAGE_BY)[number];
 
@@ -125,7 +125,7 @@ export interface UsageSums {
 }
 
 export interface Usage {
-  rows: (UsageSums & { key: string; title?: string })[];
+  rows: (UsageSums & { key: string; title?: string; isActive?: boolean })[];
   moreRows?: number;
   total: UsageSums;
   prices: string;

@@ -1,7 +1,7 @@
 //! `continue_session`: reads the path, runs the summarizer if the request wants summaries, and records the continuation
 //! before its files are made (protocol.md §3.18). [`crate::parts::Handoff`] decides which files an agent gets.
 
-use super::preparation::Preparation;
+use super::preparation::{self, Preparation};
 use super::release::{Release, SessionRequest};
 use super::summaries::{Piece, SummaryJob};
 use crate::parts::{Handoff, HandoffRun, PreparedHandoff};
@@ -183,9 +183,11 @@ fn keep_from(
 }
 
 impl LeftBranch {
-    /// The part of the path to the leaf that is not part of the path to the entry.
+    /// The part of the path to the leaf that is not part of the path to the entry. What is above it is not told: it is a
+    /// part of the conversation that goes on.
     fn of(state: &SessionState, entry: Option<Node>) -> Result<Self> {
-        let (_, left) = state.tree.branch(state.leaf(), entry);
+        let tree = &state.tree;
+        let (point, left) = tree.branch(state.leaf(), entry);
         if left.is_empty() {
             return Ok(Self::None);
         }
@@ -195,8 +197,12 @@ impl LeftBranch {
         for node in nodes.filter(|node| state.tree.kind(*node) == EntryKind::BranchSummary) {
             let summary = state.entry(node)?;
             let text = |name: &str| json::get(&summary, name).and_then(json::string);
-            let from = text("fromId").and_then(|id| state.tree.find(&id));
-            if from.is_some_and(|from| left.contains(&from))
+            let from = text("fromId").and_then(|id| tree.find(&id));
+            let is_below = |from: Node| {
+                let fork = tree.common_ancestor(tree.parent(node), Some(from));
+                tree.is_same_conversation(fork, point) || fork.is_some_and(|at| left.contains(&at))
+            };
+            if from.is_some_and(|from| left.contains(&from) && is_below(from))
                 && let Some(text) = text("summary").filter(|text| !text.trim().is_empty())
             {
                 return Ok(Self::Summarized(text.into_owned()));
@@ -207,7 +213,10 @@ impl LeftBranch {
         };
         match navigate::plan(&state.tree, target, false) {
             Navigation::Move(plan) if plan.worth_summarizing => {
-                let material = Preparation::read(state, plan, 0, true)?.material;
+                let Preparation {
+                    plan, mut material, ..
+                } = Preparation::read(state, plan, 0, true)?;
+                material.goal = preparation::goal(state, &plan, |node| left.contains(&node))?;
                 Ok(Self::Material(Box::new(material)))
             }
             _ => Ok(Self::None),

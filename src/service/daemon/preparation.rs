@@ -72,7 +72,7 @@ impl Preparation {
         };
         if summarizes {
             material.files = files(state, &plan, &material.entries)?;
-            material.goal = goal(state, &plan)?;
+            material.goal = goal(state, &plan, |_| true)?;
         }
         let delivered = material.kept.iter().flatten().chain(&material.entries);
         let delivered: usize = delivered.map(Vec::len).sum();
@@ -120,15 +120,19 @@ fn files(state: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Re
     Ok(files.into_lists())
 }
 
-/// The goal of the branch, after the context edits on its path.
-fn goal(state: &SessionState, plan: &NavigationPlan) -> Result<Option<String>> {
+/// The goal of the branch, after the context edits on its path. It is the text of an entry that `takes` accepts.
+pub(super) fn goal(
+    state: &SessionState,
+    plan: &NavigationPlan,
+    takes: impl Fn(Node) -> bool,
+) -> Result<Option<String>> {
     let mut edits = Edits::default();
     for node in state.tree.path(plan.tip()) {
         if state.tree.kind(node) == EntryKind::ContextEdit {
             edits.note(&state.entry(node)?);
         }
     }
-    for node in plan.goals(&state.tree) {
+    for node in plan.goals(&state.tree).filter(|node| takes(*node)) {
         if let Some(goal) = request::goal(state.entry(node)?, &edits) {
             return Ok(Some(goal));
         }

@@ -169,11 +169,12 @@ fn doctor_fails_with_a_wrong_configuration() {
     let home = Home::new();
     let session = home.file("s.jsonl", include_bytes!("../../data/v3.jsonl"));
     let session = session.to_str().unwrap();
-    let doctor = |text: &str, more: &[&str]| {
+    let run = |text: &str, args: &[&str]| {
         let path = crate::config::file(&home, text);
-        let doctor = [&["--config", &path, "doctor", session], more].concat();
+        let doctor = [&["--config", &path, "doctor"], args].concat();
         home.run(&doctor, &[], "")
     };
+    let doctor = |text: &str, more: &[&str]| run(text, &[&[session], more].concat());
     let hook = "[[hooks]]\nevents = [\"session_tree\"]\nargv = [\"/nowhere/guard\"]\n";
     for (text, part) in [
         ("durabilty = \"os\"\n", "durabilty"),
@@ -196,7 +197,21 @@ fn doctor_fails_with_a_wrong_configuration() {
         assert_eq!(lines[0]["sound"], true);
         let problem = lines[1]["configuration"]["problems"][0].as_str().unwrap();
         assert!(problem.contains(part), "{problem}");
+
+        // Without a session, doctor once asked for one.
+        let alone = run(text, &[]);
+        assert_eq!(alone.code, Some(1), "{}", alone.stderr);
+        let alone = alone.text();
+        assert!(
+            alone.contains(part) && alone.contains(" is wrong"),
+            "{alone}"
+        );
+        let alone = run(text, &["--json"]);
+        assert_eq!((alone.code, alone.text().lines().count()), (Some(1), 1));
     }
+    let alone = run("durability = \"os\"\n", &[]).clean().text();
+    assert!(alone.contains("config.toml is sound"), "{alone}");
+    assert_eq!(run("", &["--repair"]).code, Some(2));
     let sound = doctor("durability = \"os\"\n", &["--json"]).clean();
     assert_eq!(sound.text().lines().count(), 1);
 }

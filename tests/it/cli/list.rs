@@ -161,3 +161,21 @@ fn a_branch_is_shown_as_text_up_to_an_entry() {
         missing.stderr
     );
 }
+
+/// The directory was cut to 32 columns, however wide the screen was.
+#[test]
+fn a_directory_has_a_quarter_of_a_wide_screen() {
+    let home = Home::new();
+    let cwd = "/home/ada/projects/a-shop-for-books/the-front";
+    Log::with_header(json!({
+        "type": "session", "version": 3, "id": "s1", "timestamp": "2025-01-02T00:00:00.000Z", "cwd": cwd,
+    }))
+    .user("u1", "", "one")
+    .store(&home, "x_s1.jsonl");
+    let shown = |columns: &str| {
+        let env = [("COLUMNS", columns)];
+        home.run(&["list", "--all"], &env, "").clean().text()
+    };
+    assert!(shown("200").contains(cwd), "{}", shown("200"));
+    assert!(!shown("80").contains(cwd), "{}", shown("80"));
+}

@@ -62,6 +62,88 @@ fn usage_of_a_fork_counts_once() {
     }
 }
 
+/// A conversation whose branch `e1` was left after an answer for 1.40, and whose branch `f1` has an answer of unknown cost.
+#[test]
+fn a_dead_end_shows_its_cost() {
+    let home = Home::new();
+    let answer = |at: u64, cost: f64| {
+        json!({
+            "role": "assistant", "content": [{"type": "text", "text": "yes"}], "provider": "p", "model": "m",
+            "usage": {"input": 1000, "output": 10, "cost": {"total": cost}}, "timestamp": at,
+        })
+    };
+    Log::new("s1")
+        .user("u1", "", "begin")
+        .message("r1", "u1", answer(1, 0.25))
+        .user("u2", "r1", "clear the cache")
+        .message("e1", "u2", answer(2, 1.4))
+        .user("u3", "r1", "clear the table")
+        .message("f1", "u3", answer(3, 0.0))
+        .user("u4", "r1", "not the cache")
+        .message("x1", "u4", answer(4, 0.5))
+        .store(&home, "x_s1.jsonl");
+    let total = &counted(&home, &[])["total"];
+    assert_eq!(total["costs"]["recorded"], 2.15);
+    let run = |args: &[&str], columns: &str| {
+        let env = [("COLUMNS", columns)];
+        home.run(args, &env, "").clean().text()
+    };
+    let usage = ["usage", "--by", "branch", "--session", "s1"];
+    let shown = run(&usage, "80");
+    let lines: Vec<&str> = shown.lines().collect();
+    for (line, start, end) in [
+        (1, "  e1 clear the cache ", " 1.40"),
+        (2, "• x1 not the cache ", " 0.75"),
+        (3, "  f1 clear the table ", " unknown"),
+    ] {
+        assert!(
+            lines[line].starts_with(start) && lines[line].ends_with(end),
+            "{shown}"
+        );
+    }
+    assert!(shown.contains("• the active branch"), "{shown}");
+    let shown = home.run(&["usage", "--session", "none"], &[], "");
+    assert_eq!(shown.code, Some(3), "{}", shown.stderr);
+
+    let shown = run(&["branches", "s1"], "80");
+    let line = |name: &str| shown.lines().find(|line| line.ends_with(name)).unwrap();
+    assert!(line("clear the cache").contains(" cost 1.40  "), "{shown}");
+    assert!(
+        line("clear the table").contains(" cost unknown  "),
+        "{shown}"
+    );
+    assert!(!line("not the cache").contains("cost"), "{shown}");
+    let narrow = run(&["branches", "s1"], "40");
+    assert!(!narrow.contains("cost 1.40"), "{narrow}");
+}
+
+/// Names of models were cut at 80 columns, although the numbers left their columns half empty.
+#[test]
+fn names_have_the_room_that_the_numbers_leave() {
+    let home = Home::new();
+    let model = "claude-sonnet-4-5-20250929";
+    let message = json!({
+        "role": "assistant", "content": [], "provider": "anthropic", "model": model, "timestamp": 1,
+        "usage": {"input": 1000, "output": 10, "cost": {"total": 0.5}},
+    });
+    Log::new("s1")
+        .message("a1", "", message)
+        .store(&home, "x_s1.jsonl");
+    for (columns, name) in [
+        ("80", format!("anthropic/{model} ")),
+        ("40", "anthropic/claude-".to_owned()),
+    ] {
+        let env = [("COLUMNS", columns)];
+        let shown = home
+            .run(&["usage", "--by", "model"], &env, "")
+            .clean()
+            .text();
+        assert!(shown.contains(&name), "{shown}");
+        let widest = shown.lines().take(3).map(|line| line.chars().count()).max();
+        assert!(widest <= columns.parse().ok(), "{shown}");
+    }
+}
+
 #[test]
 fn prices_of_the_configuration_come_first() {
     let home = home_with_fork();

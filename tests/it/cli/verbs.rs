@@ -56,8 +56,14 @@ fn going_undoing_and_redoing_say_where_one_is_now() {
 fn a_branch_that_is_left_can_be_summarized() {
     let home = home_with_tour();
     let text = said(&home, &["go", "11113333", "--summary", "--label", "works"]);
-    assert!(text.contains("\nsummary "), "{text}");
-    assert!(text.contains("[works] Tried “Add the import.”"), "{text}");
+    // The summary, at which the leaf is, once had two rows.
+    let rows = text.matches("[works] Tried “Add the import.”");
+    assert_eq!(rows.count(), 1, "{text}");
+    let row = text.lines().find(|line| line.contains("[works]")).unwrap();
+    assert!(
+        row.starts_with("now at ") && row.contains("  summary  "),
+        "{text}"
+    );
     let none = home.run(
         &["--summarizer", "none", "go", "33335555", "--summary"],
         &[],
@@ -233,7 +239,7 @@ fn branches_are_counted_and_compared_in_text() {
     assert_eq!(lines[..3], ["A tour", "2 branches", ""]);
     assert!(
         lines[3].starts_with("  33335555  ")
-            && lines[3].ends_with("  2 messages  Clear the cache."),
+            && lines[3].ends_with("  2 messages  cost 0.50  Clear the cache."),
         "{text}"
     );
     assert!(

@@ -125,6 +125,36 @@ fn it_holds_for_later_imports_until_it_is_taken_back() {
     );
 }
 
+/// `--no-redact` once changed later imports without a word.
+#[test]
+fn it_is_said_what_changes_for_later_imports() {
+    let home = Home::new();
+    write(&home, 1);
+    let files = home.files();
+    let place = files.to_str().unwrap();
+    for (option, said) in [
+        (
+            "--redact",
+            "secrets are replaced in all imports from now on",
+        ),
+        (
+            "--no-redact",
+            "secrets are not replaced in imports from now on",
+        ),
+    ] {
+        let shown = |more: &[&str]| {
+            let args = ["import", "--from", "claude-code", place, option];
+            home.run(&[&args[..], more].concat(), &[], "")
+                .clean()
+                .text()
+        };
+        let dry = shown(&["--dry-run"]);
+        assert!(!dry.contains("from now on"), "{dry}");
+        let text = shown(&[]);
+        assert!(text.contains(said), "{text}");
+    }
+}
+
 #[test]
 fn what_was_imported_before_stays_until_it_is_written_anew() {
     let home = Home::new();

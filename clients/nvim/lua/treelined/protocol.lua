@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0',
+  schema_hash = 'sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

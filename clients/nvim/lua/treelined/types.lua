@@ -1013,6 +1013,7 @@
 ---@field by? treelined.UsageBy The rows. Default: `day`.
 ---@field cwd? string Only sessions of this working directory and of those below it. Default: all sessions.
 ---@field limit? integer The most rows, at most 10,000. Default: 1,000.
+---@field sessionId? string Only the session with this id, open or not. Default: all sessions.
 ---@field since? string Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
 --- The result of `get_usage`.
@@ -2560,7 +2561,7 @@
 ---@field totalTokens? number The number of all tokens.
 
 --- The kind of the rows of a count.
----@alias treelined.UsageBy 'day'|'model'|'tool'|'session'|'directory'
+---@alias treelined.UsageBy 'day'|'model'|'tool'|'session'|'branch'|'directory'
 
 --- Tokens that were used outside the conversation.
 ---@class treelined.UsageEntry
@@ -2582,8 +2583,11 @@
 ---@field answers integer The number of answers, and of summaries that a model has written.
 ---@field answersWithoutTokens integer The number of these answers for which no tokens are recorded.
 ---@field costs treelined.Costs The cost by what is known of it.
----@field key string The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
----@field title? string The name of the session, or its first message. Only for sessions.
+---@field isActive? boolean True if the leaf is in the branch, false if the branch was left. Only for branches.
+---@field key string The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the branch, or the directory. Empty if the answers do not name it.
+---@field reason? string The reason in the last note about an entry of a branch that was left. Absent if there is none.
+---@field sessionId? string The session of the branch. Only for branches.
+---@field title? string The name of the session, or its first message; the name of the branch. Only for sessions and branches.
 ---@field tokens treelined.Tokens The tokens used.
 
 --- Sums over answers.
@@ -2644,7 +2648,7 @@
 ---@field erase_session fun(self: treelined.Client, params?: treelined.EraseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.EraseSessionResult|nil), options?: treelined.CallOptions): integer Removes a session for good from the team's database, and from this machine.
 ---@field mark_session fun(self: treelined.Client, params?: treelined.MarkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.MarkSessionResult|nil), options?: treelined.CallOptions): integer Pins or archives a session on this machine, or takes that back.
 ---@field get_family fun(self: treelined.Client, params?: treelined.GetFamilyParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetFamilyResult|nil), options?: treelined.CallOptions): integer Returns the sessions that come from each other: forks, subagents, and conversations that go on in an agent.
----@field get_usage fun(self: treelined.Client, params?: treelined.GetUsageParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetUsageResult|nil), options?: treelined.CallOptions): integer Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
+---@field get_usage fun(self: treelined.Client, params?: treelined.GetUsageParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetUsageResult|nil), options?: treelined.CallOptions): integer Returns tokens and cost of all sessions by day, model, tool, session, branch or directory, each answer once.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.
 ---@field import_sessions fun(self: treelined.Client, params?: treelined.ImportSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportSessionsResult|nil), options?: treelined.CallOptions): integer Imports the conversations of other tools, or what they have written since the last import.

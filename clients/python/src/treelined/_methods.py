@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0"
+SCHEMA_HASH = "sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -632,10 +632,11 @@ class AsyncMethods(ABC):
         by: shapes.UsageBy | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetUsageResult:
-        """Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
+        """Returns tokens and cost of all sessions by day, model, tool, session, branch or directory, each answer once.
 
         `by`: The rows. Default: `day`.
 
@@ -643,11 +644,15 @@ class AsyncMethods(ABC):
 
         `since`: Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
+        `session_id`: Only the session with this id, open or not. Default: all sessions.
+
         `limit`: The most rows, at most 10,000. Default: 1,000.
 
         """
         answered: shapes.GetUsageResult = await self.call(
-            "get_usage", {"by": by, "cwd": cwd, "since": since, "limit": limit}, timeout=timeout
+            "get_usage",
+            {"by": by, "cwd": cwd, "since": since, "sessionId": session_id, "limit": limit},
+            timeout=timeout,
         )
         return answered
 
@@ -3166,10 +3171,11 @@ class Methods(ABC):
         by: shapes.UsageBy | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetUsageResult:
-        """Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once.
+        """Returns tokens and cost of all sessions by day, model, tool, session, branch or directory, each answer once.
 
         `by`: The rows. Default: `day`.
 
@@ -3177,11 +3183,15 @@ class Methods(ABC):
 
         `since`: Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
 
+        `session_id`: Only the session with this id, open or not. Default: all sessions.
+
         `limit`: The most rows, at most 10,000. Default: 1,000.
 
         """
         answered: shapes.GetUsageResult = self.call(
-            "get_usage", {"by": by, "cwd": cwd, "since": since, "limit": limit}, timeout=timeout
+            "get_usage",
+            {"by": by, "cwd": cwd, "since": since, "sessionId": session_id, "limit": limit},
+            timeout=timeout,
         )
         return answered
 

@@ -599,13 +599,14 @@ UnwatchSessionsParams = dict[str, Any]
 UnwatchSessionsResult = dict[str, Any]
 """The result of `unwatch_sessions`."""
 
-UsageBy = Literal["day", "model", "tool", "session", "directory"]
+UsageBy = Literal["day", "model", "tool", "session", "branch", "directory"]
 """The kind of the rows of a count.
 
 `day`: Days in UTC, the oldest first.
 `model`: Models, by `provider/model`.
 `tool`: The tools from which answers were imported; `treelined` for others.
 `session`: Sessions.
+`branch`: The branches of each session.
 `directory`: The working directories of sessions.
 """
 
@@ -2516,6 +2517,8 @@ class GetUsageParams(TypedDict, total=False):
     """Only sessions of this working directory and of those below it. Default: all sessions."""
     since: str | None
     """Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers."""
+    sessionId: str | None
+    """Only the session with this id, open or not. Default: all sessions."""
     limit: int | None
     """The most rows, at most 10,000. Default: 1,000."""
 
@@ -5457,7 +5460,7 @@ class UsageEntry(_UsageEntry, total=False):
 
 class _UsageRow(TypedDict):
     key: str
-    """The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it."""
+    """The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the branch, or the directory. Empty if the answers do not name it."""
     answers: int
     """The number of answers, and of summaries that a model has written."""
     answersWithoutTokens: int
@@ -5472,7 +5475,13 @@ class UsageRow(_UsageRow, total=False):
     """The answers of one group."""
 
     title: str
-    """The name of the session, or its first message. Only for sessions."""
+    """The name of the session, or its first message; the name of the branch. Only for sessions and branches."""
+    sessionId: str
+    """The session of the branch. Only for branches."""
+    isActive: bool
+    """True if the leaf is in the branch, false if the branch was left. Only for branches."""
+    reason: str
+    """The reason in the last note about an entry of a branch that was left. Absent if there is none."""
 
 
 class UsageSums(TypedDict):

@@ -1,7 +1,8 @@
-//! The changes that tool calls make, as the daemon renders them (protocol.md §15.2), for the preview.
+//! The call of a result, and the changes that tool calls make, as the daemon renders them (protocol.md §15.2), for the
+//! preview.
 
 use super::convert;
-use crate::model::document::{Change, SHOWN};
+use crate::model::document::{Calls, Change, SHOWN};
 use serde_json::Value;
 use treelined_client::{Client, RenderedBlock, RenderedResults, RenderedToolCall};
 
@@ -9,22 +10,41 @@ use treelined_client::{Client, RenderedBlock, RenderedResults, RenderedToolCall}
 /// the results of the other calls.
 const MOST_STEPS: usize = 32;
 
-/// Returns the changes that the calls in an entry make. If the entry is a result, returns the changes that its call
-/// makes. Empty if they cannot be read.
-pub(super) async fn of(client: &Client, entry: &Value) -> Vec<Change> {
+/// Returns the changes that the calls in an entry make. If the entry is a result, returns its call, and the changes that
+/// the call makes. Empty if they cannot be read.
+pub(super) async fn of(client: &Client, entry: &Value) -> Calls {
     let message = entry.get("message").unwrap_or(&Value::Null);
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
-    let found = match text(message, "role").as_deref() {
-        Some("assistant") if has_call(message, None) => text(entry, "id").zip(Some(None)),
+    let id = match text(message, "role").as_deref() {
+        Some("assistant") if call_of(message, None).is_some() => text(entry, "id"),
         Some("toolResult") => match text(message, "toolCallId") {
-            Some(call) => message_of(client, entry, &call).await.zip(Some(Some(call))),
+            Some(call) => return of_result(client, entry, &call).await,
             None => None,
         },
         _ => None,
     };
-    let Some((id, only)) = found else {
-        return Vec::new();
+    let changes = match id {
+        Some(id) => changes_of(client, id, None).await,
+        None => Vec::new(),
     };
+    Calls {
+        changes,
+        answered: None,
+    }
+}
+
+async fn of_result(client: &Client, result: &Value, call: &str) -> Calls {
+    let Some((id, block)) = message_of(client, result, call).await else {
+        return Calls::default();
+    };
+    Calls {
+        changes: changes_of(client, id, Some(call)).await,
+        answered: Some(block),
+    }
+}
+
+/// Returns the changes that the calls of a message make, or only those of one call.
+async fn changes_of(client: &Client, id: String, only: Option<&str>) -> Vec<Change> {
     let call = client
         .render_entries([id])
         .results(RenderedResults::Ids)
@@ -36,31 +56,28 @@ pub(super) async fn of(client: &Client, entry: &Value) -> Vec<Change> {
         _ => None,
     });
     calls
-        .filter(|call| only.as_ref().is_none_or(|only| *only == call.id))
+        .filter(|call| only.is_none_or(|only| only == call.id))
         .flat_map(changes)
         .collect()
 }
 
-/// Returns whether a message has the call with this id, or any call if `id` is `None`.
-fn has_call(message: &Value, id: Option<&str>) -> bool {
+/// Returns the call with this id in a message, or the first call if `id` is `None`.
+fn call_of<'a>(message: &'a Value, id: Option<&str>) -> Option<&'a Value> {
     let blocks = message.get("content").and_then(Value::as_array);
-    let text = |block: &Value, name: &str| block.get(name).and_then(Value::as_str) == id;
-    blocks.is_some_and(|blocks| {
-        blocks.iter().any(|block| {
-            block.get("type").and_then(Value::as_str) == Some("toolCall")
-                && (id.is_none() || text(block, "id"))
-        })
+    let text = |block: &'a Value, name: &str| block.get(name).and_then(Value::as_str);
+    blocks?.iter().find(|block| {
+        text(block, "type") == Some("toolCall") && (id.is_none() || text(block, "id") == id)
     })
 }
 
-/// Returns the id of the message with the call of a result. The message is above the result.
-async fn message_of(client: &Client, result: &Value, call: &str) -> Option<String> {
+/// Returns the id of the message with the call of a result, and the call. The message is above the result.
+async fn message_of(client: &Client, result: &Value, call: &str) -> Option<(String, Value)> {
     let above = |entry: &Value| entry.get("parentId")?.as_str().map(str::to_owned);
     let mut at = above(result)?;
     for _ in 0..MOST_STEPS {
         let entry = convert::value(&client.get_entry(&at).await.ok()?.entry);
-        if has_call(entry.get("message")?, Some(call)) {
-            return Some(at);
+        if let Some(block) = call_of(entry.get("message").unwrap_or(&Value::Null), Some(call)) {
+            return Some((at, block.clone()));
         }
         at = above(&entry)?;
     }

@@ -13,9 +13,7 @@ const SHOWN: usize = 512 << 10;
 /// The width of the column with the names of sums.
 const NAMES: usize = 11;
 
-/// The width of the columns of cost and of tokens, and the most rows of the usage of all sessions.
-const COST: usize = 11;
-const TOKENS: usize = 7;
+/// The most rows of the usage of all sessions.
 const ROWS: u64 = 200;
 
 /// Describes the messages, tokens, cost and time of the session.
@@ -98,28 +96,38 @@ pub(super) fn paid(costs: &Costs) -> Option<String> {
 }
 
 /// The usage of all sessions: the sums, then one line for each row, the newest day or the highest
-/// cost first.
+/// cost first. Tokens from the cache have a column of their own.
 pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, Error> {
     let call = client.get_usage().by(UsageBy::from(by)).limit(ROWS);
     let mut usage = call.timeout(LONG).await?;
     if by == "day" {
         usage.rows.reverse();
     }
-    let line = |cost: &str, tokens: &str, name: &str| {
-        let line = format!("{cost:>COST$}  {tokens:>TOKENS$}  {name}");
-        text::line(&line)
-    };
-    let mut lines = vec![line("cost", "tokens", by)];
     let total = &usage.total;
     let cost = |costs: &Costs| paid(costs).unwrap_or_else(|| "–".to_owned());
-    lines.push(line(&cost(&total.costs), &short(&total.tokens), "all"));
+    let line = |costs: &Costs, tokens: &Tokens, name: &str| {
+        [
+            cost(costs),
+            short(sent_and_received(tokens)),
+            short(tokens.cache_read),
+            text::line(name),
+        ]
+    };
+    let heads = ["cost", "tokens", "cached", by].map(str::to_owned);
+    let mut table = vec![heads, line(&total.costs, &total.tokens, "all")];
     for row in &usage.rows {
         let name = match row.title.as_deref().unwrap_or(&row.key) {
             "" => "(none)",
             name => name,
         };
-        lines.push(line(&cost(&row.costs), &short(&row.tokens), name));
+        let mark = if row.is_active == Some(true) {
+            "• "
+        } else {
+            ""
+        };
+        table.push(line(&row.costs, &row.tokens, &format!("{mark}{name}")));
     }
+    let mut lines = aligned(&table);
     let more = usage.more_rows.unwrap_or(0);
     let notes = [
         (more > 0).then(|| format!("… and {} more", grouped(more))),
@@ -139,19 +147,38 @@ pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, E
     Ok(lines.join("\n"))
 }
 
-/// The sum of all tokens in few characters, such as `45.6M`.
-fn short(tokens: &Tokens) -> String {
-    let counts = [
-        tokens.input,
-        tokens.output,
-        tokens.cache_read,
-        tokens.cache_write,
-    ];
-    let count = counts.into_iter().fold(0, u64::saturating_add);
+/// The cells of a table in columns. The last column is at the left of its room, the others are at the right.
+fn aligned(table: &[[String; 4]]) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = table.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| text::width(cell)).max().unwrap_or(0)
+    };
+    let widths = [0, 1, 2].map(width);
+    let line = |row: &[String; 4]| {
+        let [.., name] = row;
+        let cells = row.iter().zip(widths);
+        let cells = cells.map(|(cell, wide)| {
+            let gap = " ".repeat(wide.saturating_sub(text::width(cell)));
+            format!("{gap}{cell}  ")
+        });
+        cells.collect::<String>() + name
+    };
+    table.iter().map(line).collect()
+}
+
+/// The tokens without those that were read from the cache.
+fn sent_and_received(tokens: &Tokens) -> u64 {
+    let counts = [tokens.input, tokens.output, tokens.cache_write];
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// A number of tokens in few characters, rounded, such as `46M`.
+fn short(count: u64) -> String {
+    let rounded = |unit: u64| grouped(count / unit + u64::from(count % unit >= unit / 2));
     match count {
         0..10_000 => grouped(count),
-        10_000..10_000_000 => format!("{}k", grouped(count / 1_000)),
-        _ => format!("{}M", grouped(count / 1_000_000)),
+        10_000..9_999_500 => format!("{}k", rounded(1_000)),
+        _ => format!("{}M", rounded(1_000_000)),
     }
 }
 
@@ -239,6 +266,19 @@ mod tests {
             (1_234_567, "1,234,567"),
         ] {
             assert_eq!(grouped(count), shown);
+        }
+    }
+
+    #[test]
+    fn tokens_are_rounded() {
+        for (count, shown) in [
+            (9_999, "9,999"),
+            (12_500, "13k"),
+            (9_999_499, "9,999k"),
+            (9_999_500, "10M"),
+            (45_678_901, "46M"),
+        ] {
+            assert_eq!(short(count), shown);
         }
     }
 

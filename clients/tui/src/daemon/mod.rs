@@ -460,8 +460,8 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
             let mut tokens = Vec::with_capacity(ids.len());
             for id in ids {
                 let found = client.get_entry(&id).await.ok();
-                let read = found.and_then(|it| document::tokens(&convert::value(&it.entry)));
-                tokens.push((id, read));
+                let read = found.and_then(|it| document::used(&convert::value(&it.entry)));
+                tokens.push((id, read.map(|used| used.tokens)));
             }
             Answer::Tokens(tokens)
         }
@@ -479,8 +479,8 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
 
 async fn document(client: &Client, id: &str) -> Result<Document, Error> {
     let entry = convert::value(&client.get_entry(id).await?.entry);
-    let changes = changes::of(client, &entry).await;
-    Ok(Document::with_changes(&entry, &changes))
+    let calls = changes::of(client, &entry).await;
+    Ok(Document::with_calls(&entry, &calls))
 }
 
 async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message::TreePage, Error> {

@@ -6,6 +6,8 @@
 //! in a preview makes no sense; copying copies all of it.
 
 mod layout;
+#[cfg(test)]
+mod tests;
 
 use super::prose::{self, LineStyle, SourceLine};
 use crate::markdown::Prose;
@@ -72,6 +74,23 @@ pub struct Change {
     pub is_diff: bool,
 }
 
+/// The calls of a message, or the call of a result.
+#[derive(Debug, Default)]
+pub struct Calls {
+    pub changes: Vec<Change>,
+    /// For a result: the block with its call.
+    pub answered: Option<Value>,
+}
+
+/// The tokens that an answer of a model used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    /// The tokens that were sent, received, and written to the cache.
+    pub tokens: u64,
+    /// The tokens that were read from the cache.
+    pub cached: u64,
+}
+
 /// A line of the preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -82,13 +101,14 @@ pub struct Line {
 impl Document {
     /// Parses an entry from the daemon.
     pub fn of(entry: &Value) -> Self {
-        Self::with_changes(entry, &[])
+        Self::with_calls(entry, &Calls::default())
     }
 
-    /// Parses an entry. Also shows the changes that its calls make. For a result, shows the changes that its call made.
-    pub fn with_changes(entry: &Value, changes: &[Change]) -> Self {
+    /// Parses an entry. Also shows the changes that its calls make. For a result, shows its call.
+    pub fn with_calls(entry: &Value, calls: &Calls) -> Self {
         let mut document = Writer {
-            changes,
+            changes: &calls.changes,
+            call: calls.answered.as_ref(),
             ..Writer::default()
         };
         let kind = str_of(entry, "type");
@@ -97,7 +117,12 @@ impl Document {
         if let Some(model) = entry.pointer("/message/model").and_then(Value::as_str) {
             title.push(text::line(model));
         }
-        title.extend(tokens(entry).map(|count| format!("{} tokens", crate::time::tokens(count))));
+        if let Some(Used { tokens, cached }) = used(entry) {
+            title.push(format!("{} tokens", crate::time::tokens(tokens)));
+            if cached > 0 {
+                title.push(format!("{} from the cache", crate::time::tokens(cached)));
+            }
+        }
         if let Some(time) = entry.get("timestamp").and_then(Value::as_str) {
             title.push(crate::time::local(time));
         }
@@ -111,17 +136,16 @@ impl Document {
     }
 }
 
-/// Returns the number of tokens that an answer of a model used: tokens read and tokens written.
-pub fn tokens(entry: &Value) -> Option<u64> {
+/// Returns the tokens that an answer of a model used; `None` if the entry is not such an answer.
+pub fn used(entry: &Value) -> Option<Used> {
     let usage = entry.pointer("/message/usage")?;
     let of = |member: &str| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
-    let members = ["input", "output", "cacheRead", "cacheWrite"];
-    Some(
-        members
-            .iter()
-            .map(|member| of(member))
-            .fold(0, u64::saturating_add),
-    )
+    let members = ["input", "output", "cacheWrite"];
+    let tokens = members.iter().map(|member| of(member));
+    Some(Used {
+        tokens: tokens.fold(0, u64::saturating_add),
+        cached: of("cacheRead"),
+    })
 }
 
 fn title(entry: &Value, kind: &str) -> String {
@@ -204,6 +228,7 @@ fn pretty(value: &Value) -> String {
 #[derive(Default)]
 struct Writer<'a> {
     changes: &'a [Change],
+    call: Option<&'a Value>,
     content: Content,
     block: usize,
     parts: Vec<Part>,
@@ -256,7 +281,10 @@ impl Writer<'_> {
                     self.push(LineStyle::Error, "failed");
                 }
                 self.content = Content::Tool;
-                self.push_changes(str_of(message, "toolCallId"));
+                match self.call {
+                    Some(call) => self.put_block(call, LineStyle::Note),
+                    None => self.push_changes(str_of(message, "toolCallId")),
+                }
                 self.content(message.get("content"), LineStyle::Code);
             }
             _ => self.content(message.get("content"), LineStyle::Text),
@@ -401,157 +429,5 @@ impl Writer<'_> {
             block: self.block,
             lines,
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn shown(message: Value, columns: usize) -> Vec<String> {
-        changed(message, columns, &[])
-    }
-
-    fn changed(message: Value, columns: usize, changes: &[Change]) -> Vec<String> {
-        let entry = json!({"type": "message", "id": "a", "message": message});
-        let lines = Document::with_changes(&entry, changes).layout(columns);
-        let mark = |style| match style {
-            LineStyle::Text => ' ',
-            LineStyle::Heading => '#',
-            LineStyle::Quote => '>',
-            LineStyle::Table => 'T',
-            LineStyle::Code => '|',
-            LineStyle::Added => '+',
-            LineStyle::Removed => '<',
-            LineStyle::Thinking => '?',
-            LineStyle::Note => '-',
-            LineStyle::Error => '!',
-        };
-        lines
-            .iter()
-            .map(|line| format!("{} {}", mark(line.style), line.prose.text))
-            .collect()
-    }
-
-    #[test]
-    fn prose_headings_and_code_have_different_styles() {
-        let text = "# Plan\nFirst read the file.\n```rust\nfn main() {    println!(\"a\") }\n```\nThen run it.";
-        assert_eq!(
-            shown(
-                json!({"role": "assistant", "content": [{"type": "text", "text": text}]}),
-                20
-            ),
-            [
-                "# Plan",
-                "  First read the file.",
-                "|   fn main() {    pri",
-                "| ntln!(\"a\") }",
-                "  Then run it.",
-            ]
-        );
-    }
-
-    /// An edit was once shown as its arguments, on one long line.
-    #[test]
-    fn edits_are_diffs_at_the_call_and_at_its_result() {
-        let change = |call: &str, is_diff: bool, text: &str| Change {
-            call: call.into(),
-            path: is_diff.then(|| "src/a.rs".into()),
-            text: text.into(),
-            is_diff,
-        };
-        let changes = [
-            change("c1", true, " fn a() {\n-    old\n+    new\n@@\n }"),
-            change("c2", false, "a whole file"),
-        ];
-        let content = json!([
-            {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/a.rs", "oldText": "old"}},
-            {"type": "toolCall", "id": "c2", "name": "write", "arguments": {"path": "b"}},
-            {"type": "toolCall", "id": "c3", "name": "bash", "arguments": {"command": "ls"}},
-        ]);
-        let diff = [
-            "- src/a.rs",
-            "|  fn a() {",
-            "< -    old",
-            "+ +    new",
-            "- @@",
-            "|  }",
-        ];
-        assert_eq!(
-            changed(
-                json!({"role": "assistant", "content": content}),
-                40,
-                &changes
-            ),
-            [
-                &["- → edit"][..],
-                &diff,
-                &["- → write", "| a whole file", "- → bash(command: ls)"],
-            ]
-            .concat()
-        );
-        let result = json!({"role": "toolResult", "toolCallId": "c1", "content": "1 change"});
-        assert_eq!(
-            changed(result, 40, &changes[..1]),
-            [&diff[..], &["| 1 change"]].concat()
-        );
-    }
-
-    #[test]
-    fn calls_images_thinking_and_errors_are_named() {
-        let content = json!([
-            {"type": "thinking", "thinking": "hm"},
-            {"type": "toolCall", "name": "bash", "arguments": {"command": "ls\u{1b}[2J", "n": 1}},
-            {"type": "image", "mimeType": "image/png", "data": "A".repeat(4000)},
-            {"type": "new", "x": 1},
-        ]);
-        assert_eq!(
-            shown(
-                json!({"role": "assistant", "content": content, "errorMessage": "refused"}),
-                40
-            ),
-            [
-                "? hm",
-                "- → bash(command: ls␛[2J, n: 1)",
-                "- [image: image/png, 3 kB]",
-                "| {",
-                "|   \"type\": \"new\",",
-                "|   \"x\": 1",
-                "| }",
-                "! refused",
-            ]
-        );
-        assert_eq!(
-            shown(
-                json!({"role": "bashExecution", "command": "make", "output": "a\tb\n", "exitCode": 2}),
-                40
-            ),
-            ["- $ make", "| a   b", "! exit code 2"]
-        );
-    }
-
-    #[test]
-    fn a_large_entry_is_cut_in_the_preview_but_copied_whole() {
-        let text = "漢".repeat(SHOWN);
-        let entry = json!({"type": "message", "message": {"role": "toolResult", "content": text}});
-        let lines = Document::of(&entry).layout(80);
-        assert_eq!(
-            lines.last().unwrap().prose.text,
-            "… 524 kB more; copying takes all of it"
-        );
-        assert_eq!(plain_text(&entry), text);
-    }
-
-    #[test]
-    fn entries_without_known_members_are_shown() {
-        let odd = json!({"type": "message", "message": {"role": 1, "content": {"a": []}}});
-        assert!(!Document::of(&odd).layout(20).is_empty());
-        assert!(
-            Document::of(&json!(null))
-                .layout(20)
-                .iter()
-                .any(|line| line.prose.text == "null")
-        );
     }
 }

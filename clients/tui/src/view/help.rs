@@ -200,19 +200,20 @@ fn column_lines(blocks: Vec<Block>, wide: usize, theme: &Theme) -> Vec<Line<'sta
 
 fn block_lines(block: Block, wide: usize, keys_wide: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = vec![Line::from(Span::styled(block.heading, theme.heading))];
+    let keys_room = keys_wide.saturating_sub(1).max(1);
+    let room = wide.saturating_sub(keys_wide + 1).max(1);
     for (keys, about) in block.rows {
-        let keys = text::cut(&keys, keys_wide.saturating_sub(1));
-        let gap = " ".repeat(keys_wide.saturating_sub(text::width(&keys)));
-        let room = wide.saturating_sub(keys_wide + 1).max(1);
-        let mut before = vec![
-            Span::raw(" "),
-            Span::styled(keys, theme.key),
-            Span::raw(gap),
-        ];
-        for words in text::wrap(about, room) {
-            before.push(Span::styled(words, theme.text));
-            out.push(Line::from(std::mem::take(&mut before)));
-            before.push(Span::raw(" ".repeat(keys_wide + 1)));
+        let (keys, words) = (text::wrap(&keys, keys_room), text::wrap(about, room));
+        for at in 0..keys.len().max(words.len()) {
+            let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
+            let (keys, words) = (line(&keys), line(&words));
+            let gap = " ".repeat(keys_wide.saturating_sub(text::width(&keys)));
+            out.push(Line::from(vec![
+                Span::raw(" "),
+                Span::styled(keys, theme.key),
+                Span::raw(gap),
+                Span::styled(words, theme.text),
+            ]));
         }
     }
     out

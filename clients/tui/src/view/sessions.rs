@@ -13,8 +13,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-/// The smallest width with a column of directories.
+/// The smallest width with a column of directories, and the smallest width with a large one.
 const WIDE: usize = 72;
+const VERY_WIDE: usize = 120;
 
 /// The name of the first column.
 const NAME: &str = "  session";
@@ -23,10 +24,8 @@ const NAME: &str = "  session";
 const MESSAGES: usize = 9;
 const WHEN: usize = 4;
 
-/// The most columns for the names of machines.
+/// The most columns for the names of machines, and those for tags and marks. On a wide screen each may have a quarter.
 const MOST_ELSEWHERE: usize = 32;
-
-/// The most columns for tags and marks.
 const MOST_MARKS: usize = 28;
 
 pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
@@ -121,12 +120,13 @@ fn head_line(model: &Model, columns: usize) -> Line<'static> {
 fn directory(model: &Model, columns: usize) -> Option<usize> {
     let list = &model.sessions;
     let has_one = list.here || list.project.is_some() || list.grouping == Grouping::Project;
-    (!has_one && columns >= WIDE).then_some(columns / 4)
+    let part = if columns < VERY_WIDE { 4 } else { 3 };
+    (!has_one && columns >= WIDE).then_some(columns / part)
 }
 
 /// Returns the machine of a session that has no file here, whether entries wait for the team's stream, and the other
 /// machines that have the session open.
-fn elsewhere(row: &SessionRow) -> String {
+fn elsewhere(row: &SessionRow, columns: usize) -> String {
     let host = row.host.as_ref().filter(|host| !host.is_empty());
     let mut about = host.map_or_else(String::new, |host| format!(" · {host}"));
     if row.queued {
@@ -135,13 +135,13 @@ fn elsewhere(row: &SessionRow) -> String {
     if !row.open_on.is_empty() {
         about += &format!(" · open on {}", row.open_on.join(", "));
     }
-    text::cut(&about, MOST_ELSEWHERE)
+    text::cut(&about, MOST_ELSEWHERE.max(columns / 4))
 }
 
 /// Returns the tags, the marks and the git branch of a session, which are shown after its title.
-fn marks(row: &SessionRow) -> String {
+fn marks(row: &SessionRow, columns: usize) -> String {
     let marks = row.marks.iter().map(|mark| format!("  {mark}"));
-    text::cut(&marks.collect::<String>(), MOST_MARKS)
+    text::cut(&marks.collect::<String>(), MOST_MARKS.max(columns / 4))
 }
 
 fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<'static> {
@@ -169,7 +169,7 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
         title = format!("! {damage}");
     }
     let active = if open { " ← open" } else { "" };
-    let active = format!("{active}{}{}", elsewhere(row), marks(row));
+    let active = format!("{active}{}{}", elsewhere(row, columns), marks(row, columns));
     let used = text::width(pointer) + text::width(&guide) + text::width(&tail);
     // The title has at least half of the room: without it, a row says nothing.
     let room = columns.saturating_sub(used);

@@ -88,7 +88,7 @@ async fn a_session_is_described_named_and_exported() {
     let usage = operate(&mut fixture, usage).await.unwrap();
     assert_eq!(
         usage,
-        "       cost   tokens  tool\n          –        0  all"
+        "cost  tokens  cached  tool\n   –       0       0  all"
     );
     let context = operate(&mut fixture, Operation::Context).await.unwrap();
     assert_eq!(

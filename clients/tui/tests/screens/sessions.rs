@@ -207,6 +207,23 @@ fn sessions_of_other_machines_are_listed_and_opened() {
     assert_eq!(asked, Some(&Effect::OpenSession(Target::Id("t".into()))));
 }
 
+/// Columns were cut at widths that did not depend on the screen.
+#[test]
+fn a_wide_screen_shows_more_of_each_column() {
+    let row = SessionRow {
+        cwd: "/home/ada/projects/a-shop-for-books/the-front-of-the-shop".into(),
+        marks: vec!["on improve-the-command-that-shows-the-status".into()],
+        ..session("a", "Fix the build", None, 30)
+    };
+    let mut screen = Screen::list(200, 10, vec![row.clone()]);
+    screen.keys("tab");
+    let text = screen.text();
+    assert!(
+        text.contains(&row.cwd) && text.contains(&row.marks[0]),
+        "{text}"
+    );
+}
+
 #[test]
 fn the_status_names_the_machines_that_have_the_session_open() {
     let mut screen = Screen::tree(100, 8, Vec::new());

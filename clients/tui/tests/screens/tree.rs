@@ -586,3 +586,19 @@ fn the_help_uses_the_columns_of_a_wide_terminal() {
     screen.keys("?");
     screen.check("help-wide");
 }
+
+/// The names of keys were cut.
+#[test]
+fn the_help_of_a_narrow_terminal_has_all_keys() {
+    let mut screen = Screen::tree(40, 10, tour());
+    screen.keys("?");
+    let (mut before, mut lines) = (String::new(), Vec::new());
+    while before != screen.text() {
+        before = screen.text();
+        lines.extend(before.lines().skip(1).take(7).map(str::to_owned));
+        screen.keys("down");
+    }
+    assert!(lines.len() > 100, "{lines:#?}");
+    let cut: Vec<&String> = lines.iter().filter(|line| line.contains('…')).collect();
+    assert!(cut.is_empty(), "{cut:#?}");
+}

@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0';
+export const SCHEMA_HASH = 'sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50';
 
 /** Params and result by method. */
 export interface Methods {
@@ -274,6 +274,7 @@ export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods
   'erase_session',
   'mark_session',
   'get_family',
+  'get_usage',
   'import_report',
   'continue_session',
   'continuation_started',
@@ -492,7 +493,7 @@ export abstract class MethodCalls {
     return this.call('get_family', params, options);
   }
 
-  /** Returns tokens and cost of all sessions by day, model, tool, session or directory, each answer once. `get_usage` */
+  /** Returns tokens and cost of all sessions by day, model, tool, session, branch or directory, each answer once. `get_usage` */
   getUsage(
     params: GetUsageParams = {},
     options?: CallOptions,

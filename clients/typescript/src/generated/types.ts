@@ -539,9 +539,10 @@ export type TreeNodes = TreeNode[] | NestedNode[];
  * `model`: Models, by `provider/model`.
  * `tool`: The tools from which answers were imported; `treelined` for others.
  * `session`: Sessions.
+ * `branch`: The branches of each session.
  * `directory`: The working directories of sessions.
  */
-export type UsageBy = 'day' | 'model' | 'tool' | 'session' | 'directory';
+export type UsageBy = 'day' | 'model' | 'tool' | 'session' | 'branch' | 'directory';
 /**
  * The tool that an import reads.
  *
@@ -5290,6 +5291,10 @@ export interface GetUsageParams {
    */
   since?: string | null;
   /**
+   * Only the session with this id, open or not. Default: all sessions.
+   */
+  sessionId?: string | null;
+  /**
    * The most rows, at most 10,000. Default: 1,000.
    */
   limit?: number | null;
@@ -5324,13 +5329,25 @@ export interface GetUsageResult {
  */
 export interface UsageRow {
   /**
-   * The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
+   * The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the branch, or the directory. Empty if the answers do not name it.
    */
   key: string;
   /**
-   * The name of the session, or its first message. Only for sessions.
+   * The name of the session, or its first message; the name of the branch. Only for sessions and branches.
    */
   title?: string;
+  /**
+   * The session of the branch. Only for branches.
+   */
+  sessionId?: string;
+  /**
+   * True if the leaf is in the branch, false if the branch was left. Only for branches.
+   */
+  isActive?: boolean;
+  /**
+   * The reason in the last note about an entry of a branch that was left. Absent if there is none.
+   */
+  reason?: string;
   /**
    * The number of answers, and of summaries that a model has written.
    */

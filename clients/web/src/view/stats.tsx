@@ -61,9 +61,37 @@ function costOf(stats: Stats | undefined): string {
   return money(costs ?? { recorded, estimated: null, unknownAnswers: 0 });
 }
 
+/** The tokens that were sent, without those that were read from the cache. */
 function tokensIn(stats: Pick<Stats, 'tokens'> | undefined): number | undefined {
   const tokens = stats?.tokens;
-  return tokens && tokens.input + tokens.cacheRead + tokens.cacheWrite;
+  return tokens && tokens.input + tokens.cacheWrite;
+}
+
+/** The headings of the columns of tokens. */
+function TokenHeads() {
+  return (
+    <>
+      <th scope="col" title="tokens sent, without those from the cache">
+        in
+      </th>
+      <th scope="col" title="tokens read from the cache">
+        cached
+      </th>
+      <th scope="col" title="tokens received">
+        out
+      </th>
+    </>
+  );
+}
+
+function TokenCells({ stats }: { stats: Pick<Stats, 'tokens'> | undefined }) {
+  return (
+    <>
+      <td>{number(tokensIn(stats))}</td>
+      <td>{number(stats?.tokens?.cacheRead)}</td>
+      <td>{number(stats?.tokens?.output)}</td>
+    </>
+  );
 }
 
 export function messageCount(stats: Stats | undefined): number | undefined {
@@ -77,7 +105,7 @@ export function Figures({ stats }: { stats: Stats }) {
     ['messages', number(messageCount(stats))],
     ['tool calls', number(stats.toolCalls)],
     ['tokens in', number(tokensIn(stats))],
-    ['of these cached', number(tokens?.cacheRead)],
+    ['from the cache', number(tokens?.cacheRead)],
     ['tokens out', number(tokens?.output)],
     ['cost', costOf(stats)],
     ['time', activeMs === undefined ? UNKNOWN : duration(activeMs)],
@@ -104,8 +132,7 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
           <tr>
             <th scope="col">branch</th>
             <th scope="col">messages</th>
-            <th scope="col">in</th>
-            <th scope="col">out</th>
+            <TokenHeads />
             <th scope="col">cost</th>
             <th scope="col">time</th>
           </tr>
@@ -131,8 +158,7 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
                 </div>
               </th>
               <td>{number(messageCount(stats))}</td>
-              <td>{number(tokensIn(stats))}</td>
-              <td>{number(stats?.tokens?.output)}</td>
+              <TokenCells stats={stats} />
               <td>{costOf(stats)}</td>
               <td>{stats?.activeMs === undefined ? UNKNOWN : duration(stats.activeMs)}</td>
             </tr>
@@ -143,7 +169,7 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
   );
 }
 
-/** The usage of all sessions, by day, model, tool, session or directory. */
+/** The usage of all sessions, by day, model, tool, session, branch or directory. */
 function AllSessions({ app, source }: { app: App; source: Source }) {
   const [by, setBy] = useState<(typeof USAGE_BY)[number]>('day');
   const [usage, setUsage] = useState<Usage | undefined>(undefined);
@@ -195,8 +221,7 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   const cells = (sums: Usage['total']) => (
     <>
       <td>{number(sums.answers)}</td>
-      <td>{number(tokensIn(sums))}</td>
-      <td>{number(sums.tokens.output)}</td>
+      <TokenCells stats={sums} />
       <td>{money(sums.costs)}</td>
     </>
   );
@@ -207,8 +232,7 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
           <tr>
             <th scope="col">{by}</th>
             <th scope="col">answers</th>
-            <th scope="col">in</th>
-            <th scope="col">out</th>
+            <TokenHeads />
             <th scope="col">cost</th>
           </tr>
         </thead>
@@ -221,6 +245,7 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
             <tr>
               <th scope="row">
                 <span class="branch-name">{visible(row.title ?? row.key) || '(none)'}</span>
+                {row.isActive && <span class="leaf">active</span>}
               </th>
               {cells(row)}
             </tr>

@@ -278,6 +278,12 @@ describe('the page from disk', () => {
       branches.join('\n'),
     );
     assert.ok(new Set(costs).size > 1, costs.join());
+    // Tokens from the cache were once added to those that were sent.
+    const heads = await page.locator('.branches thead th').allInnerTexts();
+    assert.deepEqual(heads.slice(2, 5), ['in', 'cached', 'out']);
+    const [, , sent, cached] = branches[0]?.split('\t') ?? [];
+    assert.match(cached ?? '', /^\d+,000$/);
+    assert.notEqual(sent, cached);
     await press('Escape');
     await page.locator('dialog').waitFor({ state: 'detached' });
   });

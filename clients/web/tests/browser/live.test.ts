@@ -110,6 +110,7 @@ describe('the live page', () => {
       'model',
       'tool',
       'session',
+      'branch',
       'directory',
     ]);
     await by.selectOption('tool');
@@ -120,6 +121,8 @@ describe('the live page', () => {
     assert.equal(tool?.[0], 'treelined');
     assert.deepEqual(tool.slice(1), all.slice(1));
     assert.match(all.at(-1) ?? '', /^~?\d+\.\d\d( \+ \?)?$/);
+    await by.selectOption('branch');
+    await page.locator('.usage tbody .leaf').first().waitFor();
     await page.keyboard.press('Escape');
     await page.locator('dialog').waitFor({ state: 'detached' });
   });

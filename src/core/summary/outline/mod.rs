@@ -37,10 +37,10 @@ const ANSWER: usize = 240;
 pub fn outline(request: &SummaryRequest) -> String {
     let record = BranchRecord::read(request);
     let mut out = String::new();
-    record.push_goal(&mut out);
+    record.push_goal(&mut out, request.subject);
     push_focus(&mut out, request);
     record.push_progress(&mut out, request);
-    record.push_next(&mut out);
+    record.push_next(&mut out, request.subject);
     let first = match request.subject {
         SummarySubject::Branch | SummarySubject::Merge => record.first_line(),
         SummarySubject::Context | SummarySubject::TurnPrefix => String::new(),
@@ -197,10 +197,17 @@ impl BranchRecord {
         format!("{tried}; ended {ended}\n\n")
     }
 
-    fn push_goal(&self, out: &mut String) {
+    fn push_goal(&self, out: &mut String, subject: SummarySubject) {
         out.push_str("## Goal\n");
         out.push_str(self.goal.as_deref().unwrap_or("(no request recorded)"));
         out.push('\n');
+        self.push_requests(out);
+        if let Some(answer) = self.answer.as_ref().filter(|_| is_left(subject)) {
+            out.push_str(&format!("\nLast answer:\n- {answer}\n"));
+        }
+    }
+
+    fn push_requests(&self, out: &mut String) {
         if self.requests.is_empty() {
             return;
         }
@@ -271,12 +278,17 @@ impl BranchRecord {
         out
     }
 
-    fn push_next(&self, out: &mut String) {
-        if let Some(answer) = &self.answer {
+    fn push_next(&self, out: &mut String, subject: SummarySubject) {
+        if let Some(answer) = self.answer.as_ref().filter(|_| !is_left(subject)) {
             out.push_str("\n## Next Steps\n");
             out.push_str(&format!("1. Go on from the last answer: {answer}\n"));
         }
     }
+}
+
+/// Whether the summary is of a branch that the conversation has left. It does not go on there.
+fn is_left(subject: SummarySubject) -> bool {
+    subject == SummarySubject::Branch
 }
 
 fn push_focus(out: &mut String, request: &SummaryRequest) {

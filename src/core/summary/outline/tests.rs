@@ -65,6 +65,9 @@ fn the_structure_is_filled_from_the_entries() {
          Asked since:\n\
          - also the lexer\n\
          \n\
+         Last answer:\n\
+         - Done with both.\n\
+         \n\
          ## Constraints & Preferences\n\
          - Focus: the errors\n\
          \n\
@@ -78,11 +81,26 @@ fn the_structure_is_filled_from_the_entries() {
          \n\
          ### Blocked\n\
          - Error seen: bash: error[E0277]: no\n\
-         - Error seen: exit code 2: make\n\
-         \n\
-         ## Next Steps\n\
-         1. Go on from the last answer: Done with both.\n"
+         - Error seen: exit code 2: make\n"
     );
+}
+
+/// The summary of a dead end once told the agent to go on from its last answer.
+#[test]
+fn only_what_goes_on_has_next_steps() {
+    let next = "\n## Next Steps\n1. Go on from the last answer: Done.\n";
+    for (subject, goes_on) in [
+        (SummarySubject::Branch, false),
+        (SummarySubject::Merge, true),
+        (SummarySubject::Context, true),
+        (SummarySubject::TurnPrefix, true),
+    ] {
+        let mut request = of(vec![user("Fix it"), assistant("Done.", &[])]);
+        request.subject = subject;
+        let outline = outline(&request);
+        assert_eq!(outline.ends_with(next), goes_on, "{outline}");
+        assert!(outline.contains("Done."), "{outline}");
+    }
 }
 
 #[test]

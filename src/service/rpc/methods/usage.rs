@@ -30,6 +30,7 @@ pub(in crate::rpc) fn get_usage(
             by: params.by.unwrap_or_default(),
             cwd: params.cwd.as_deref(),
             since,
+            session: params.session_id.as_deref(),
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             store: &call.daemon.files.store,
             cancel: &call.cancel,

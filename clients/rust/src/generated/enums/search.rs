@@ -82,12 +82,14 @@ string_enum! {
     /// `model`: Models, by `provider/model`.
     /// `tool`: The tools from which answers were imported; `treelined` for others.
     /// `session`: Sessions.
+    /// `branch`: The branches of each session.
     /// `directory`: The working directories of sessions.
     pub enum UsageBy {
         Day = "day",
         Model = "model",
         Tool = "tool",
         Session = "session",
+        Branch = "branch",
         Directory = "directory",
     }
 }

@@ -57,15 +57,16 @@ impl Client {
         self.call("complete_query", params)
     }
 
-    /// Returns tokens and cost of all sessions by day, model, tool, session or directory, each
-    /// answer once. `get_usage`
+    /// Returns tokens and cost of all sessions by day, model, tool, session, branch or directory,
+    /// each answer once. `get_usage`
     ///
-    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_usage(&self) -> Call<GetUsageParams, GetUsageResult> {
         let params = GetUsageParams {
             by: None,
             cwd: None,
             since: None,
+            session_id: None,
             limit: None,
         };
         self.call("get_usage", params)

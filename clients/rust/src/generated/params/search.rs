@@ -29,6 +29,9 @@ pub struct GetUsageParams {
     /// Only answers of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// Only the session with this id, open or not. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
     /// The most rows, at most 10,000. Default: 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,

@@ -150,6 +150,12 @@ impl<R> Call<GetUsageParams, R> {
         self
     }
 
+    /// Only the session with this id, open or not. Default: all sessions.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
     /// The most rows, at most 10,000. Default: 1,000.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);

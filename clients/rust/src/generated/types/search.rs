@@ -168,11 +168,20 @@ pub struct UnsearchedFile {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct UsageRow {
-    /// The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, or the directory. Empty if the answers do not name it.
+    /// The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the branch, or the directory. Empty if the answers do not name it.
     pub key: String,
-    /// The name of the session, or its first message. Only for sessions.
+    /// The name of the session, or its first message; the name of the branch. Only for sessions and branches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The session of the branch. Only for branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// True if the leaf is in the branch, false if the branch was left. Only for branches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// The reason in the last note about an entry of a branch that was left. Absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The number of answers, and of summaries that a model has written.
     pub answers: u64,
     /// The number of these answers for which no tokens are recorded.
