@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0',
+  schema_hash = 'sha256:a56351806380395209bee2ab92be8dae43961b0b8bcd1282569da685c694015d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

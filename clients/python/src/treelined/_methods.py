@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0"
+SCHEMA_HASH = "sha256:a56351806380395209bee2ab92be8dae43961b0b8bcd1282569da685c694015d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -2102,17 +2102,22 @@ class AsyncMethods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        verify: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetEntryResult:
-        """Returns one entry.
+        """Returns one entry; with `verify` also what the servers of the team say about it.
 
         `entry_id`: The id of the entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `verify`: Whether the servers of the team are asked about the entry. Default: false.
+
         """
         answered: shapes.GetEntryResult = await self.call(
-            "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
+            "get_entry",
+            {"entryId": entry_id, "sessionId": session_id, "verify": verify},
+            timeout=timeout,
         )
         return answered
 
@@ -4636,17 +4641,22 @@ class Methods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        verify: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetEntryResult:
-        """Returns one entry.
+        """Returns one entry; with `verify` also what the servers of the team say about it.
 
         `entry_id`: The id of the entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `verify`: Whether the servers of the team are asked about the entry. Default: false.
+
         """
         answered: shapes.GetEntryResult = self.call(
-            "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
+            "get_entry",
+            {"entryId": entry_id, "sessionId": session_id, "verify": verify},
+            timeout=timeout,
         )
         return answered
 

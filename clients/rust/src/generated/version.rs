@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0";
+    "sha256:a56351806380395209bee2ab92be8dae43961b0b8bcd1282569da685c694015d";

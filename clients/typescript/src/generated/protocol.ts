@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:374cb1348edbf5511b284bf5250a52fc260a020191add96b35393f01ce0e80f0';
+export const SCHEMA_HASH = 'sha256:a56351806380395209bee2ab92be8dae43961b0b8bcd1282569da685c694015d';
 
 /** Params and result by method. */
 export interface Methods {
@@ -797,7 +797,7 @@ export abstract class MethodCalls {
     return this.call('get_entries', params, options);
   }
 
-  /** Returns one entry. `get_entry` */
+  /** Returns one entry; with `verify` also what the servers of the team say about it. `get_entry` */
   getEntry(
     params: GetEntryParams,
     options?: CallOptions,
