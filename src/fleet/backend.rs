@@ -1,7 +1,9 @@
 //! The interface of a backend, which keeps the lines of sessions: a session directory, a stream or a database.
 
+use memchr::memchr_iter;
 use std::pin::Pin;
 use std::sync::Arc;
+use treelined_core::bytes::index;
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 
@@ -22,6 +24,15 @@ pub struct LogPart {
     pub lines: Vec<u8>,
     /// The position after the lines.
     pub end: Position,
+}
+
+/// A line of a session, as the servers have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredLine {
+    /// The line with its line break.
+    pub bytes: Vec<u8>,
+    /// The account that has added the line, by the word of the servers. `None` if they keep no accounts with lines.
+    pub account: Option<String>,
 }
 
 /// Adjacent parts, in order. An error ends the parts.
@@ -78,6 +89,26 @@ pub trait LogBackend: Send + Sync {
     /// follows the lines, the end is after that message.
     fn last(&self, session: &str) -> Result<Option<LogPart>> {
         last_lines(self.read(session, Position::START)?)
+    }
+
+    /// A line of a session by its number, from 1. `None` if the log of the session ends before it. This implementation is
+    /// for servers that keep no accounts with lines; it reads the session up to the line.
+    fn line(&self, session: &str, number: u64) -> Result<Option<StoredLine>> {
+        let mut before = 0;
+        for part in self.read(session, Position::START)? {
+            let lines = part?.lines;
+            let many = memchr_iter(b'\n', &lines).count() as u64;
+            if before + many >= number {
+                let mut lines = lines.split_inclusive(|byte| *byte == b'\n');
+                let line = lines.nth(index(number - before - 1));
+                return Ok(line.map(|line| StoredLine {
+                    bytes: line.to_vec(),
+                    account: None,
+                }));
+            }
+            before += many;
+        }
+        Ok(None)
     }
 
     /// The ids of all sessions, sorted.

@@ -656,11 +656,11 @@ macro_rules! with_methods {
                     run: read::get_entries,
                 }
                 "get_entry" {
-                    summary: "Returns one entry.",
+                    summary: "Returns one entry; with `verify` also what the servers of the team say about it.",
                     section: "3.8", scope: session(read), right: read,
                     params: GetEntryParams, result: GetEntryResult,
-                    errors: [SESSION, FILE, NOT_FOUND],
-                    run: read::get_entry,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::LogUnavailable, Kind::LogRewound, Kind::LogForeign, Kind::LogDenied, Kind::LogMisconfigured, Kind::SessionErased]],
+                    run: entries::get_entry,
                 }
                 "get_children" {
                     summary: "Returns the children of an entry, or the roots.",

@@ -97,6 +97,9 @@ session_params! {
     GetEntryParams {
         /// The id of the entry.
         entry_id: String,
+        /// Whether the servers of the team are asked about the entry. Default: false.
+        #[serde(default)]
+        verify: bool,
     }
 }
 
@@ -116,6 +119,37 @@ pub struct GetEntryResult {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
+    /// What the servers of the team say about the entry. Only with `verify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<VerifiedEntry>,
+}
+
+/// What the servers of a team say about an entry, by its line.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifiedEntry {
+    /// The name of the team's stream.
+    pub stream: String,
+    /// Whether the stream and the file have the same line.
+    pub line: VerifiedLine,
+    /// The account that has added the line of the stream. Null if the servers name none, as those of NATS, or if they do
+    /// not have the line.
+    pub account: Option<String>,
+    /// Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agrees: Option<bool>,
+}
+
+/// Whether the stream of a team and a file have the same line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VerifiedLine {
+    /// The bytes are the same.
+    Equal,
+    /// The stream has other bytes in its place.
+    Differs,
+    /// The line is not known to be in the stream: it waits for the servers.
+    Queued,
 }
 
 session_params! {

@@ -241,7 +241,7 @@ pub struct ListSessionsResult {
     /// The `teamCursor` of the next page. Absent if no more rows of `team` follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_team_cursor: Option<String>,
-    /// Why `team` or the members `openOn` may lack something.
+    /// Why `team` or the members `openOn` may lack something: the servers, or params that rows of `team` cannot answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_diagnostic: Option<RowDiagnostic>,
 }

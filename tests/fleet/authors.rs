@@ -26,6 +26,70 @@ fn entry(text: &[u8], id: &Value) -> Value {
     lines.find(|line| line["id"] == *id).unwrap()
 }
 
+/// The server's word about an entry, apart from the word of its writer.
+#[test]
+fn entries_are_verified() {
+    let Some(fleet) = Fleet::get(102) else {
+        return;
+    };
+    let fleet = fleet.with_stream();
+    let of = |name: &str| {
+        let team = fleet.section(&fleet.log(), "refuse");
+        Machine::configured(&format!("{team}[author]\nname = {name:?}\n"))
+    };
+    // The account of all machines is `t102`, so one of them names its account, and one another user.
+    let machines = [of("t102"), of("bea")];
+    let mut daemons = machines.each_ref().map(Daemon::start);
+    let made = daemons[0].done("create_session", json!({ "cwd": "/c" }));
+    let session = made["session"]["sessionId"].as_str().unwrap().to_owned();
+    let first = daemons[0].say(&session, "from here")["entryId"].clone();
+    daemons[1].done("open_session", json!({ "sessionId": session }));
+    let second = daemons[1].say(&session, "from there")["entryId"].clone();
+    daemons[0].hears_of(second.as_str().unwrap());
+    until_equal(&machines, &session);
+    let wanted = |id: &Value| json!({ "sessionId": session, "entryId": id, "verify": true });
+    let is_database = postgres().is_some();
+    for daemon in &mut daemons {
+        for (id, agrees) in [(&first, true), (&second, false)] {
+            let verified = daemon.done("get_entry", wanted(id))["verified"].clone();
+            let mut expected = json!({ "line": "equal", "account": null });
+            if is_database {
+                expected["account"] = json!("t102");
+                expected["agrees"] = json!(agrees);
+            }
+            expected["stream"] = verified["stream"].clone();
+            assert!(verified["stream"].is_string());
+            assert_eq!(verified, expected, "{id}");
+        }
+    }
+    // Only the file of one machine is changed; the servers still have the bytes of its writer.
+    daemons[1].done("close_session", json!({ "sessionId": session }));
+    let path = machines[1].path(&session);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("from here", "from HERE")).unwrap();
+    daemons[1].done(
+        "open_session",
+        json!({ "sessionId": session, "mode": "read" }),
+    );
+    let found = daemons[1].done("get_entry", wanted(&first));
+    assert!(found["entry"].to_string().contains("from HERE"));
+    let mut expected = json!({ "line": "differs", "account": null });
+    if is_database {
+        expected["account"] = json!("t102");
+    }
+    expected["stream"] = found["verified"]["stream"].clone();
+    assert_eq!(found["verified"], expected);
+    for daemon in daemons {
+        daemon.end();
+    }
+
+    // A daemon that uses no team says so, though the file is a replica.
+    let mut alone = Daemon::without_team(&machines[0]);
+    alone.done("open_session", json!({ "sessionId": session }));
+    assert_eq!(alone.kind("get_entry", wanted(&first)), "invalidParams");
+    alone.end();
+}
+
 #[test]
 fn entries_name_their_writer() {
     let Some(fleet) = Fleet::get(101) else {

@@ -26,6 +26,11 @@ impl Daemon {
         Self::started(machine.command(&[]))
     }
 
+    /// Starts a daemon that uses no team, whatever the configuration of the machine says.
+    pub(crate) fn without_team(machine: &Machine) -> Self {
+        Self::started(machine.command(&["--log", "files"]))
+    }
+
     /// Starts a daemon whose clock is wrong by `shift`, in the notation of `faketime`. Only the clock is wrong: pauses
     /// have their usual length.
     pub(crate) fn start_at(machine: &Machine, shift: &str) -> Self {

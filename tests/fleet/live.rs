@@ -362,3 +362,43 @@ fn work_that_became_a_branch_is_opened_again() {
     here.end();
     there.end();
 }
+
+/// Such a list was once empty without a reason.
+#[test]
+fn a_list_names_the_params_that_rows_of_the_team_cannot_answer() {
+    let Some(fleet) = Fleet::get(103) else {
+        return;
+    };
+    let fleet = fleet.with_stream();
+    let [here, there] = [Machine::new(&fleet), Machine::new(&fleet)];
+    let mut writer = Daemon::start(&here);
+    let made = writer.done("create_session", json!({ "cwd": "/c", "name": "Shared" }));
+    // A session is described after a commit.
+    writer.say(made["session"]["sessionId"].as_str().unwrap(), "hello");
+    let mut reader = Daemon::start(&there);
+    until(|| {
+        let list = reader.done("list_sessions", json!({}));
+        list["team"][0]["name"] == "Shared" && list.get("teamDiagnostic").is_none()
+    });
+    for (params, name) in [
+        (json!({ "tags": ["build"] }), "`tags`"),
+        (json!({ "branch": "main" }), "`branch`"),
+        (json!({ "source": "codex" }), "`source`"),
+        (json!({ "spawnedBy": "s" }), "`spawnedBy`"),
+        (json!({ "pinned": true }), "`pinned`"),
+    ] {
+        let list = reader.done("list_sessions", params);
+        assert_eq!((&list["team"], &list["teamCount"]), (&json!([]), &json!(0)));
+        let told = &list["teamDiagnostic"];
+        assert_eq!(told["kind"], "invalidParams", "{name}");
+        assert!(told["message"].as_str().unwrap().contains(name), "{told}");
+    }
+    writer.end();
+    reader.end();
+    let shown = there.run(&["list", "--all", "--tag", "build"]);
+    let noted = String::from_utf8(shown.stderr).unwrap();
+    assert!(noted.contains("the team's list is incomplete"), "{noted}");
+    assert!(noted.contains("`tags`"), "{noted}");
+    let shown = &there.done(&["list", "--all", "--tag", "build", "--json"])[0];
+    assert!(shown["teamDiagnostic"]["message"].is_string(), "{shown}");
+}

@@ -10,6 +10,7 @@
 //! - `migrate`: versions 1 and 2 read as version 3;
 //! - `file_log`: how far a file was read, and whether it is still the same;
 //! - [`body`]: bodies, read on demand;
+//! - `stored_line`: the whole line of an entry, and its number;
 //! - [`fingerprint`]: whether a cache file belongs to a session file;
 //! - [`index`]: the tree, cached for the next opening;
 //! - [`preview_cache`]: the facts of bodies that rows show, cached for the next view;
@@ -50,6 +51,7 @@ pub mod repair;
 pub mod rewrite;
 pub mod shed;
 mod state;
+mod stored_line;
 pub mod unshed;
 pub mod upstream;
 pub mod whole;

@@ -1,7 +1,7 @@
 //! The team's stream of which a session file is a replica (fleet.md). The session calls it around each append; the
 //! crate `fleet` has the implementation.
 
-use crate::os::file::{File, Location};
+use crate::os::file::{File, Identity, Location};
 use crate::os::handle::HandleAccess;
 use std::collections::HashSet;
 use std::io::Read;
@@ -144,10 +144,48 @@ pub trait Upstream: Send + Sync {
     /// Whether lines are written to the file if the stream cannot be reached, to be published later.
     fn queues(&self) -> bool;
 
+    /// Compares a line of the file with the line that the stream has in its place, and returns what the servers say about
+    /// that line. Does not need the lock. Fails with `sessionReplaced` if another file has come to the path, and with
+    /// `logRewound` if the stream has lost the line.
+    fn look_up(&self, line: &FileLine) -> Result<LineInStream>;
+
     /// The durability of the last publish that the servers answered, as they reported it.
     fn durability(&self) -> Durability {
         Durability::Replicated
     }
+}
+
+/// A line of a session file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLine {
+    /// The number of the line in the file, from 1.
+    pub number: u64,
+    /// The bytes of the line with its line break.
+    pub bytes: Vec<u8>,
+    /// The end of the line, in bytes of the file.
+    pub end: u64,
+    /// The file from which the line was read.
+    pub file: Identity,
+}
+
+/// A line of a session file, as the servers of its stream have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineInStream {
+    pub stream: String,
+    pub state: LineState,
+    /// The account that has added the line of the stream, by the word of the servers. `None` if they name no accounts, or
+    /// if they do not have the line.
+    pub account: Option<String>,
+}
+
+/// Whether file and stream have the same line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineState {
+    Equal,
+    /// The stream has other bytes in its place.
+    Differs,
+    /// The line is not known to be in the stream.
+    Queued,
 }
 
 /// A publish that waits for the servers.

@@ -24,7 +24,7 @@ mod tests;
 mod upstream;
 
 pub use self::activity::Busy;
-pub use self::upstream::failure_of;
+pub use self::upstream::{LineCheck, failure_of};
 pub use running::Activity;
 pub use state::{Changes, OrderChange, Session, SessionGuard, SessionState};
 

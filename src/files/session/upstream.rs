@@ -5,7 +5,8 @@ use super::state::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::log::Standing;
 use crate::log::append::{self, Lock};
-use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
+use crate::log::body::Bodies;
+use crate::log::upstream::{LineInStream, PublishOutcome, Publishing, Upstream};
 use crate::os::file::File;
 use crate::os::time;
 use serde_json::json;
@@ -15,7 +16,7 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::id::EntryId;
-use treelined_core::tree::Node;
+use treelined_core::tree::{FilePlace, Node};
 
 /// The number of times that a commit is planned again because others have appended to the stream.
 pub(super) const ROUNDS: usize = 16;
@@ -23,6 +24,21 @@ const RETRY_AFTER_MS: u64 = 500;
 /// How long a commit waits for servers if its lines can wait in the file. Including its own work, the commit is
 /// answered within 50 ms (fleet.md "Offline").
 const QUEUE_PATIENCE: Duration = Duration::from_millis(30);
+
+/// A comparison of a line of the file with the team's stream.
+pub struct LineCheck {
+    upstream: Arc<dyn Upstream>,
+    bodies: Bodies,
+    place: FilePlace,
+}
+
+impl LineCheck {
+    /// Reads the file up to the line, and waits for servers. `None` if the line cannot be in a stream.
+    pub fn run(&self) -> Result<Option<LineInStream>> {
+        let line = self.bodies.line_of(self.place)?;
+        line.map(|line| self.upstream.look_up(&line)).transpose()
+    }
+}
 
 /// The state of file and stream before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +98,15 @@ impl SessionState {
         self.upstream
             .as_ref()
             .is_some_and(|upstream| upstream.has_lost())
+    }
+
+    /// A comparison of the line of an entry with the team's stream; `None` without a stream.
+    pub fn line_check(&self, node: Node) -> Option<LineCheck> {
+        Some(LineCheck {
+            upstream: self.upstream.clone()?,
+            bodies: self.bodies(),
+            place: self.tree.place(node),
+        })
     }
 
     /// The leaf, if the session was opened there since others have gone on elsewhere in the team's stream.

@@ -4,10 +4,11 @@ use super::facts;
 use super::followed::FollowedLines;
 use super::index::PgIndex;
 use super::log::PgLog;
+use super::pool::Params;
 use super::read::SessionParts;
 use super::refusal::{unreadable, unsigned};
 use crate::backend::{
-    AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
+    AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position, StoredLine,
 };
 use crate::engine::{EndlessParts, Engine, FollowedLog, TeamIndex};
 use crate::quiet::QuietSession;
@@ -30,6 +31,8 @@ const IDS: &str = "SELECT id FROM treelined.sessions WHERE id > $1 ORDER BY id L
 const LAST: &str = "\
 SELECT session.last, entry.line FROM treelined.sessions AS session JOIN treelined.entries AS entry
 ON entry.session = session.id AND entry.seq = session.last WHERE session.id = $1";
+/// A line, and the user whose connection has added it.
+const LINE: &str = "SELECT line, author FROM treelined.entries WHERE session = $1 AND seq = $2";
 
 impl LogBackend for PgLog {
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
@@ -72,6 +75,22 @@ impl LogBackend for PgLog {
             })
         });
         part.transpose()
+    }
+
+    fn line(&self, session: &str, number: u64) -> Result<Option<StoredLine>> {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        let params: Params<'_> = &[(&session, Type::TEXT), (&number, Type::INT8)];
+        let answer = self.wait(self.ask(LINE, params))?;
+        if answer.rows.is_empty() {
+            self.wait(self.check_not_erased(session))?;
+        }
+        let line = answer.rows.first().map(|row| {
+            Ok(StoredLine {
+                bytes: row.try_get(0).map_err(unreadable)?,
+                account: Some(row.try_get(1).map_err(unreadable)?),
+            })
+        });
+        line.transpose()
     }
 
     fn list(&self) -> Result<Vec<String>> {

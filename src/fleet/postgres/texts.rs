@@ -40,11 +40,16 @@ SELECT seq, line FROM (
     FROM treelined.entries WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3
 ) AS page WHERE bytes < $4 ORDER BY seq";
 const ADD: &str = "SELECT treelined.add_texts($1, $2, $3, $4, $5)";
+/// The lines that have terms of a question, up to a number of bytes in the order in which they are found. They are read in the
+/// order of the index, which needs fewer of its pages.
 const FIND: &str = "\
 SELECT session, seq, author, line, name FROM (
     SELECT entry.session, entry.seq, entry.author, entry.line, described.name,
-        sum(length(entry.line)) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
-    FROM treelined.found($1, $2, $3, $4) AS found
+        sum(length(entry.line)) OVER (ORDER BY found.number ROWS UNBOUNDED PRECEDING) AS bytes
+    FROM (
+        SELECT session, seq, number FROM treelined.found($1, $2, $3, $4) WITH ORDINALITY AS one (session, seq, number)
+        ORDER BY session, seq OFFSET 0
+    ) AS found
     JOIN treelined.entries AS entry ON entry.session = found.session AND entry.seq = found.seq
     JOIN treelined.rows AS described ON described.session = found.session
 ) AS candidates WHERE bytes <= $5";

@@ -11,6 +11,7 @@ pub mod branch;
 pub(crate) mod closing;
 mod equality;
 mod known;
+mod looking_up;
 mod lost;
 mod publishing;
 #[cfg(test)]
@@ -36,7 +37,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::rewrite;
 use treelined_files::os::FileAt;
-use treelined_files::os::file::{self, Location};
+use treelined_files::os::file::{self, Identity, Location};
 use treelined_files::os::handle::HandleAccess;
 
 /// Lines that are not entries are moved to a file with this suffix.
@@ -173,20 +174,18 @@ impl ReplicatedFile {
         let Ok(status) = self.at.status() else {
             return false;
         };
-        let state = lock(&self.state);
-        if state.is_appending {
+        if lock(&self.state).is_appending {
             return false;
         }
-        let compared = state.record.as_ref();
-        let compared = compared.filter(|_| state.file == Some(status.identity));
-        let known = match compared {
-            Some(record) => Some(record.offset),
-            None => ReplicaRecord::load(&self.at)
-                .ok()
-                .flatten()
-                .map(|record| record.offset),
-        };
-        known.is_none_or(|known| known < status.size)
+        let known = self.known(status.identity);
+        known.is_none_or(|known| known.offset < status.size)
+    }
+
+    /// How far this file is known to be in the log.
+    fn known(&self, file: Identity) -> Option<ReplicaRecord> {
+        let state = lock(&self.state);
+        let compared = state.record.clone().filter(|_| state.file == Some(file));
+        compared.or_else(|| ReplicaRecord::load(&self.at).ok().flatten())
     }
 
     /// Appends a part of the log to the file. `before` is the position before the part.

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
-use treelined_files::log::upstream::{PublishOutcome, Publishing, Upstream};
+use treelined_files::log::upstream::{
+    FileLine, LineInStream, PublishOutcome, Publishing, Upstream,
+};
 use treelined_files::os::file;
 
 /// How long the follower alone publishes the lines that an append has left in the file, unless it is done earlier.
@@ -23,6 +25,10 @@ impl Upstream for ReplicatedFile {
 
     fn waits(&self) -> bool {
         ReplicatedFile::waits(self)
+    }
+
+    fn look_up(&self, line: &FileLine) -> Result<LineInStream> {
+        self.line_in_log(line)
     }
 
     fn has_lost(&self) -> bool {

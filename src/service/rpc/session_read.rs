@@ -85,11 +85,20 @@ impl<O> ReadAnswer<O> {
         Self::working(Work { reads, makes }, work)
     }
 
+    /// An answer of about this many bytes that waits for servers, so it is made on a blocking thread.
+    pub(super) fn waiting(makes: u64, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
+        let reads = u64::MAX;
+        Self::working(Work { reads, makes }, work)
+    }
+
     /// An answer that is computed later, since its size differs from the size of the data that it is made from.
     pub(super) fn working(of: Work, work: impl FnOnce() -> Result<O> + Send + 'static) -> Self {
         Self::Later(of, Box::new(work))
     }
 }
+
+/// An answer of a read of one entry, which is not repeated.
+pub(super) struct Once<O>(pub(super) ReadAnswer<O>);
 
 /// The output of a read handler whose result has the type `R`. A handler that reads at most one entry returns the
 /// result, any other returns a [`ReadAnswer`].
@@ -125,6 +134,14 @@ impl<R, O: Answer<R> + 'static> ReadOutput<R> for ReadAnswer<O> {
             Self::Later(of, work) => ReadAnswer::working(of, || work()?.reply()),
             Self::OnBlockingThread => ReadAnswer::OnBlockingThread,
         })
+    }
+}
+
+impl<R, O: Answer<R> + 'static> ReadOutput<R> for Once<O> {
+    const IS_REPEATED: bool = false;
+
+    fn reply(self) -> Result<ReadAnswer<Reply>> {
+        self.0.reply()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::handler;
 use super::methods::{
-    append, branches, commands, compact, compare, continuation, events, export, fork, handshake,
-    import, list, moves, navigate, people, pick, read, render, renderers, search, sessions, shed,
-    sorting, tree, turns, usage, watch, web,
+    append, branches, commands, compact, compare, continuation, entries, events, export, fork,
+    handshake, import, list, moves, navigate, people, pick, read, render, renderers, search,
+    sessions, shed, sorting, tree, turns, usage, watch, web,
 };
 use super::response::Responder;
 use super::session_read;

@@ -61,6 +61,16 @@ fn entries_are_found_by_id() {
 }
 
 #[test]
+fn only_a_team_verifies_entries() {
+    let mut d = opened(&two_branches());
+    let error = d.err("get_entry", json!({"entryId": "t3", "verify": true}));
+    assert_eq!(error.kind, "invalidParams");
+    assert!(error.message.contains("no team"), "{}", error.message);
+    let found = d.ok("get_entry", json!({"entryId": "t3", "verify": false}));
+    assert!(found.get("verified").is_none(), "{found}");
+}
+
+#[test]
 fn children_and_roots_are_listed_in_order() {
     let mut d = opened(&two_branches().user("r2", "", "another root"));
     let mut children = |id: Json| ids(&d.ok("get_children", json!({"entryId": id}))["entries"]);

@@ -882,11 +882,13 @@
 ---@class treelined.GetEntryParams
 ---@field entryId string The id of the entry.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field verify? boolean Whether the servers of the team are asked about the entry. Default: false.
 
 --- The result of `get_entry`.
 ---@class treelined.GetEntryResult
 ---@field entry treelined.Entry The entry.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
+---@field verified? treelined.VerifiedEntry What the servers of the team say about the entry. Only with `verify`.
 
 --- The params of `get_family`.
 ---@class treelined.GetFamilyParams
@@ -1312,7 +1314,7 @@
 ---@field team? treelined.TeamSessionRow[] The sessions of the team that have no file here, the last active first. Only on the first page, from a daemon with a team.
 ---@field teamAtLeast? boolean True: there are more than `teamCount`.
 ---@field teamCount? integer The sessions of the team that have no file here and fit the params, shown or not.
----@field teamDiagnostic? treelined.RowDiagnostic Why `team` or the members `openOn` may lack something.
+---@field teamDiagnostic? treelined.RowDiagnostic Why `team` or the members `openOn` may lack something: the servers, or params that rows of `team` cannot answer.
 
 --- The params of `list_trash`. The session that was deleted last comes first.
 ---@class treelined.ListTrashParams
@@ -2623,6 +2625,16 @@
 ---@field message string The message.
 ---@field sessionId? string The id of the session that the message is about.
 
+--- What the servers of a team say about an entry, by its line.
+---@class treelined.VerifiedEntry
+---@field account? string The account that has added the line of the stream. Null if the servers name none, as those of NATS, or if they do not have the line.
+---@field agrees? boolean Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs.
+---@field line treelined.VerifiedLine Whether the stream and the file have the same line.
+---@field stream string The name of the team's stream.
+
+--- Whether the stream of a team and a file have the same line.
+---@alias treelined.VerifiedLine 'equal'|'differs'|'queued'
+
 --- The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
 ---@class treelined.WatchSessionsParams
 ---@field archived? boolean Whether changes of archived sessions are announced too; else a session is `removed` when it is archived. Default: false.
@@ -2685,7 +2697,7 @@
 ---@field get_tree fun(self: treelined.Client, params?: treelined.GetTreeParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetTreeResult|nil), options?: treelined.CallOptions): integer Returns the tree as rows for a list, or nested, filtered and page by page.
 ---@field list_branches fun(self: treelined.Client, params?: treelined.ListBranchesParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListBranchesResult|nil), options?: treelined.CallOptions): integer Lists the branches of the tree, one row for each tip.
 ---@field get_entries fun(self: treelined.Client, params?: treelined.GetEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetEntriesResult|nil), options?: treelined.CallOptions): integer Returns the entries of all branches in file order, page by page.
----@field get_entry fun(self: treelined.Client, params?: treelined.GetEntryParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetEntryResult|nil), options?: treelined.CallOptions): integer Returns one entry.
+---@field get_entry fun(self: treelined.Client, params?: treelined.GetEntryParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetEntryResult|nil), options?: treelined.CallOptions): integer Returns one entry; with `verify` also what the servers of the team say about it.
 ---@field get_children fun(self: treelined.Client, params?: treelined.GetChildrenParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetChildrenResult|nil), options?: treelined.CallOptions): integer Returns the children of an entry, or the roots.
 ---@field get_path fun(self: treelined.Client, params?: treelined.GetPathParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetPathResult|nil), options?: treelined.CallOptions): integer Returns the entries from the root to an entry.
 ---@field get_label fun(self: treelined.Client, params?: treelined.GetLabelParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetLabelResult|nil), options?: treelined.CallOptions): integer Returns the label of an entry.

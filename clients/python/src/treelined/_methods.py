@@ -2107,17 +2107,22 @@ class AsyncMethods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        verify: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetEntryResult:
-        """Returns one entry.
+        """Returns one entry; with `verify` also what the servers of the team say about it.
 
         `entry_id`: The id of the entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `verify`: Whether the servers of the team are asked about the entry. Default: false.
+
         """
         answered: shapes.GetEntryResult = await self.call(
-            "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
+            "get_entry",
+            {"entryId": entry_id, "sessionId": session_id, "verify": verify},
+            timeout=timeout,
         )
         return answered
 
@@ -4646,17 +4651,22 @@ class Methods(ABC):
         *,
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
+        verify: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> shapes.GetEntryResult:
-        """Returns one entry.
+        """Returns one entry; with `verify` also what the servers of the team say about it.
 
         `entry_id`: The id of the entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
+        `verify`: Whether the servers of the team are asked about the entry. Default: false.
+
         """
         answered: shapes.GetEntryResult = self.call(
-            "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
+            "get_entry",
+            {"entryId": entry_id, "sessionId": session_id, "verify": verify},
+            timeout=timeout,
         )
         return answered
 

@@ -610,6 +610,14 @@ UsageBy = Literal["day", "model", "tool", "session", "branch", "directory"]
 `directory`: The working directories of sessions.
 """
 
+VerifiedLine = Literal["equal", "differs", "queued"]
+"""Whether the stream of a team and a file have the same line.
+
+`equal`: The bytes are the same.
+`differs`: The stream has other bytes in its place.
+`queued`: The line is not known to be in the stream: it waits for the servers.
+"""
+
 WatchSessionsResult = dict[str, Any]
 """The result of `watch_sessions`."""
 
@@ -2279,6 +2287,8 @@ class GetEntryParams(_GetEntryParams, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    verify: bool
+    """Whether the servers of the team are asked about the entry. Default: false."""
 
 
 class _GetEntryResult(TypedDict):
@@ -2291,6 +2301,8 @@ class GetEntryResult(_GetEntryResult, total=False):
 
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
+    verified: VerifiedEntry
+    """What the servers of the team say about the entry. Only with `verify`."""
 
 
 class _GetFamilyParams(TypedDict):
@@ -3088,7 +3100,7 @@ class ListSessionsResult(_ListSessionsResult, total=False):
     nextTeamCursor: str
     """The `teamCursor` of the next page. Absent if no more rows of `team` follow."""
     teamDiagnostic: RowDiagnostic
-    """Why `team` or the members `openOn` may lack something."""
+    """Why `team` or the members `openOn` may lack something: the servers, or params that rows of `team` cannot answer."""
 
 
 class ListTrashParams(TypedDict, total=False):
@@ -5553,6 +5565,22 @@ class UserNotified(_UserNotified, total=False):
 
     sessionId: str
     """The id of the session that the message is about."""
+
+
+class _VerifiedEntry(TypedDict):
+    stream: str
+    """The name of the team's stream."""
+    line: VerifiedLine
+    """Whether the stream and the file have the same line."""
+    account: str | None
+    """The account that has added the line of the stream. Null if the servers name none, as those of NATS, or if they do not have the line."""
+
+
+class VerifiedEntry(_VerifiedEntry, total=False):
+    """What the servers of a team say about an entry, by its line."""
+
+    agrees: bool
+    """Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs."""
 
 
 class WatchSessionsParams(TypedDict, total=False):

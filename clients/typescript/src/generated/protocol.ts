@@ -798,7 +798,7 @@ export abstract class MethodCalls {
     return this.call('get_entries', params, options);
   }
 
-  /** Returns one entry. `get_entry` */
+  /** Returns one entry; with `verify` also what the servers of the team say about it. `get_entry` */
   getEntry(
     params: GetEntryParams,
     options?: CallOptions,

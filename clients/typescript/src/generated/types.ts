@@ -485,6 +485,14 @@ export type SearchField =
  */
 export type LeftReasonKind = 'note' | 'label' | 'summary';
 /**
+ * Whether the stream of a team and a file have the same line.
+ *
+ * `equal`: The bytes are the same.
+ * `differs`: The stream has other bytes in its place.
+ * `queued`: The line is not known to be in the stream: it waits for the servers.
+ */
+export type VerifiedLine = 'equal' | 'differs' | 'queued';
+/**
  * The operation that moved the leaf.
  */
 export type MoveCause = 'set_leaf' | 'branch' | 'navigate_tree' | 'undo' | 'redo';
@@ -4692,6 +4700,10 @@ export interface GetEntryParams {
    * The id of the entry.
    */
   entryId: string;
+  /**
+   * Whether the servers of the team are asked about the entry. Default: false.
+   */
+  verify?: boolean;
 }
 /**
  * The result of `get_entry`.
@@ -4705,6 +4717,32 @@ export interface GetEntryResult {
    * The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
    */
   flags?: string[];
+  /**
+   * What the servers of the team say about the entry. Only with `verify`.
+   */
+  verified?: VerifiedEntry;
+}
+/**
+ * What the servers of a team say about an entry, by its line.
+ */
+export interface VerifiedEntry {
+  /**
+   * The name of the team's stream.
+   */
+  stream: string;
+  /**
+   * Whether the stream and the file have the same line.
+   */
+  line: VerifiedLine;
+  /**
+   * The account that has added the line of the stream. Null if the servers name none, as those of NATS, or if they do not have the line.
+   */
+  account: string | null;
+  /**
+   * Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs.
+   */
+  agrees?: boolean;
+  [k: string]: unknown;
 }
 /**
  * The params of `get_family`.
@@ -6118,7 +6156,7 @@ export interface ListSessionsResult {
    */
   nextTeamCursor?: string;
   /**
-   * Why `team` or the members `openOn` may lack something.
+   * Why `team` or the members `openOn` may lack something: the servers, or params that rows of `team` cannot answer.
    */
   teamDiagnostic?: RowDiagnostic;
 }

@@ -8,7 +8,7 @@ use crate::cancel::Cancel;
 use crate::clock::SystemSource;
 use crate::lock::lock;
 use crate::log::header::Header;
-use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
+use crate::log::upstream::{FileLine, LineInStream, PublishOutcome, Publishing, Upstream};
 use crate::os::file::{File, Location};
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -251,6 +251,9 @@ impl Upstream for ScriptedLog {
         })
     }
     fn written(&self, _: &File) {}
+    fn look_up(&self, _: &FileLine) -> Result<LineInStream> {
+        Err(Error::new(Kind::LogUnavailable, "away"))
+    }
     fn queues(&self) -> bool {
         lock(&self.0).queues
     }

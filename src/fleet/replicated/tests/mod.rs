@@ -3,6 +3,7 @@
 
 mod apart;
 mod deletion;
+mod looking_up;
 
 use super::*;
 use crate::backend::LogParts;

@@ -1,13 +1,18 @@
-//! `get_entries` for entries of some types, and for clients that say how many entries they know (protocol.md §3.8).
+//! `get_entry`, with what the servers of the team say about the entry; `get_entries` for entries of some types, and for
+//! clients that say how many entries they know (protocol.md §3.8).
 
 use super::revision;
 use crate::daemon::convert::member::{push_id_member, push_number_member};
+use crate::daemon::convert::stored::raw;
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::rpc::session_read::{Read, ReadAnswer};
+use crate::rpc::session_read::{Once, Read, ReadAnswer};
+use treelined_core::author::Author;
 use treelined_core::entry::Kind;
-use treelined_core::error::{Error, Result};
+use treelined_core::error::{self, Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Node;
+use treelined_files::log::upstream::{LineInStream, LineState};
+use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
 /// The types whose entries have a custom type.
@@ -133,5 +138,122 @@ impl EntryFilter {
             Ok(Prepared::bytes(out))
         };
         Ok(ReadAnswer::later(size, write))
+    }
+}
+
+pub(in crate::rpc) fn get_entry(
+    read: &Read<'_>,
+    params: &wire::GetEntryParams,
+) -> Result<Once<wire::GetEntryResult>> {
+    let node = read.find(&params.entry_id)?;
+    check_fits(read, &[node], read.frame_bytes())?;
+    let entry = read.entry(node)?;
+    let result = wire::GetEntryResult {
+        entry: raw(&entry),
+        flags: read.tree.flags(node).names().map(str::to_owned).collect(),
+        verified: None,
+    };
+    if !params.verify {
+        return Ok(Once(ReadAnswer::Ready(result)));
+    }
+    let check = read.line_check(node).ok_or_else(no_team)?;
+    // The entry, its line here, and its line in the stream.
+    let bytes = entry.len() as u64 * 3;
+    Ok(Once(ReadAnswer::waiting(bytes, move || {
+        let found = check.run()?.ok_or_else(no_team)?;
+        let verified = Some(verified(found, Author::of(&entry)));
+        Ok(wire::GetEntryResult { verified, ..result })
+    })))
+}
+
+fn no_team() -> Error {
+    let why =
+        "the daemon keeps this session in no team, so that no server knows the entry: leave it out";
+    Error::invalid_params("verify", why)
+}
+
+fn verified(found: LineInStream, by: Option<Author>) -> wire::VerifiedEntry {
+    let line = match found.state {
+        LineState::Equal => wire::VerifiedLine::Equal,
+        LineState::Differs => wire::VerifiedLine::Differs,
+        LineState::Queued => wire::VerifiedLine::Queued,
+    };
+    let by = by.filter(|_| found.state == LineState::Equal);
+    let agrees = by.zip(found.account.as_ref());
+    wire::VerifiedEntry {
+        stream: found.stream,
+        line,
+        agrees: agrees.map(|(by, account)| by.name == *account),
+        account: found.account,
+    }
+}
+
+/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together. The sizes are known, so no
+/// body is read for a response that cannot be sent.
+pub(super) fn check_fits(state: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
+    let bodies = state.bodies();
+    // An entry that is edited for the response may become shorter, so only half of its size counts.
+    let least = |node: &Node| {
+        let size = u64::from(state.tree.place(*node).len);
+        match bodies.is_verbatim(&state.tree, *node) {
+            true => size + 1,
+            false => size / 2,
+        }
+    };
+    let size: u64 = nodes.iter().map(least).sum();
+    match size > limit as u64 {
+        true => Err(too_large(size, limit)),
+        false => Ok(()),
+    }
+}
+
+fn too_large(size: u64, limit: usize) -> Error {
+    Error::new(
+        error::Kind::ResponseTooLarge,
+        format!(
+            "the entries have {size} bytes, the client takes {limit}: \
+             read them in pages with get_entries"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_account_agrees_only_with_the_writer_of_the_same_line() {
+        let by = |name: &str| Some(Author::new(name, "desk", "d".to_owned()));
+        let shown = |state, account: Option<&str>, by| {
+            let account = account.map(str::to_owned);
+            let stream = "t".to_owned();
+            let found = LineInStream {
+                stream,
+                state,
+                account,
+            };
+            serde_json::to_value(verified(found, by)).unwrap()
+        };
+        assert_eq!(
+            shown(LineState::Equal, Some("ada"), by("ada")),
+            json!({ "stream": "t", "line": "equal", "account": "ada", "agrees": true })
+        );
+        assert_eq!(
+            shown(LineState::Equal, Some("bea"), by("ada")),
+            json!({ "stream": "t", "line": "equal", "account": "bea", "agrees": false })
+        );
+        assert_eq!(
+            shown(LineState::Equal, Some("ada"), None),
+            json!({ "stream": "t", "line": "equal", "account": "ada" })
+        );
+        assert_eq!(
+            shown(LineState::Equal, None, by("ada")),
+            json!({ "stream": "t", "line": "equal", "account": null })
+        );
+        assert_eq!(
+            shown(LineState::Differs, Some("ada"), by("ada")),
+            json!({ "stream": "t", "line": "differs", "account": "ada" })
+        );
     }
 }

@@ -8,7 +8,7 @@ pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod compare;
 pub(super) mod continuation;
-mod entries;
+pub(super) mod entries;
 pub(super) mod events;
 pub(super) mod export;
 mod export_secrets;

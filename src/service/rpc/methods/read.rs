@@ -3,7 +3,7 @@
 //! The session's guard is held while the entries are chosen. Bodies are read without the guard, and on a blocking
 //! thread if there are many.
 
-use super::entries::{EntryFilter, check_known};
+use super::entries::{EntryFilter, check_fits, check_known};
 use super::shed;
 use crate::daemon::convert::diagnostics;
 use crate::daemon::convert::member::{push_array, push_id_member, push_number_member};
@@ -43,18 +43,6 @@ pub(in crate::rpc) fn get_leaf(
         seq: read.seq(),
         entry: entry.as_deref().map(raw),
         diagnostics: diagnostics::of_place(read).collect(),
-    })
-}
-
-pub(in crate::rpc) fn get_entry(
-    read: &Read<'_>,
-    params: &wire::GetEntryParams,
-) -> Result<wire::GetEntryResult> {
-    let node = read.find(&params.entry_id)?;
-    check_fits(read, &[node], read.frame_bytes())?;
-    Ok(wire::GetEntryResult {
-        entry: raw(&read.entry(node)?),
-        flags: read.tree.flags(node).names().map(str::to_owned).collect(),
     })
 }
 
@@ -114,35 +102,6 @@ pub(super) fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Re
         true => Ok(path.collect()),
         false => Err(Error::invalid_params("since", "is not on the path")),
     }
-}
-
-/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together. The sizes are known, so no
-/// body is read for a response that cannot be sent.
-fn check_fits(state: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
-    let bodies = state.bodies();
-    // An entry that is edited for the response may become shorter, so only half of its size counts.
-    let least = |node: &Node| {
-        let size = u64::from(state.tree.place(*node).len);
-        match bodies.is_verbatim(&state.tree, *node) {
-            true => size + 1,
-            false => size / 2,
-        }
-    };
-    let size: u64 = nodes.iter().map(least).sum();
-    match size > limit as u64 {
-        true => Err(too_large(size, limit)),
-        false => Ok(()),
-    }
-}
-
-fn too_large(size: u64, limit: usize) -> Error {
-    Error::new(
-        Kind::ResponseTooLarge,
-        format!(
-            "the entries have {size} bytes, the client takes {limit}: \
-             read them in pages with get_entries"
-        ),
-    )
 }
 
 /// `{"entries":[…]}`.

@@ -7,7 +7,7 @@ use crate::daemon::session_row::is_of_directory;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::sync::Arc;
-use treelined_core::error::Result;
+use treelined_core::error::{Kind, Result};
 use treelined_core::name;
 use treelined_core::team::{TeamList, TeamQuery, TeamSession};
 use treelined_files::store::catalogue::CatalogueRow;
@@ -162,7 +162,7 @@ pub(super) fn members(
             .filter(|page| is_selected && page.is_at_least)
             .map(|_| true),
         next_team_cursor: next,
-        team_diagnostic: diagnostic(team),
+        team_diagnostic: diagnostic(team, &selection),
     })?;
     let counts = without_braces(counts);
     if !counts.is_empty() {
@@ -172,11 +172,24 @@ pub(super) fn members(
     Ok(out)
 }
 
-fn diagnostic(team: &TeamList) -> Option<wire::RowDiagnostic> {
-    let (kind, message) = team.incomplete.as_ref()?;
+/// Why the list may lack sessions. If both the servers and the params are a reason, the kind is that of the servers.
+fn diagnostic(team: &TeamList, selection: &Selection<'_>) -> Option<wire::RowDiagnostic> {
+    let unknown = selection.unknown();
+    let of_params = (!unknown.is_empty()).then(|| {
+        let names = unknown.join("`, `");
+        let why = format!(
+            "the rows of the team do not have `{names}`, so none is selected: leave this out for sessions without a file \
+             here, or bring them here with `treelined pull`"
+        );
+        (Kind::InvalidParams, why)
+    });
+    let (kind, message) = match (team.incomplete.clone(), of_params) {
+        (Some((kind, why)), Some((_, params))) => (kind, format!("{why}; {params}")),
+        (of_servers, of_params) => of_servers.or(of_params)?,
+    };
     Some(wire::RowDiagnostic {
         kind: kind.name().to_owned(),
-        message: message.clone(),
+        message,
     })
 }
 
@@ -203,14 +216,23 @@ impl<'p> Selection<'p> {
         }
     }
 
+    /// The given params about which the rows of the team say nothing.
+    fn unknown(&self) -> Vec<&'static str> {
+        let params = self.params;
+        let given = [
+            ("spawnedBy", params.spawned_by.is_some()),
+            ("source", params.source.is_some()),
+            ("branch", params.branch.is_some()),
+            ("tags", !params.tags.is_empty()),
+            ("pinned", params.pinned == Some(true)),
+        ];
+        let unknown = given.into_iter().filter(|(_, is_given)| *is_given);
+        unknown.map(|(name, _)| name).collect()
+    }
+
     /// Whether the params can select sessions of the team.
     fn may_have(&self) -> bool {
-        let params = self.params;
-        params.spawned_by.is_none()
-            && params.source.is_none()
-            && params.branch.is_none()
-            && params.tags.is_empty()
-            && params.pinned != Some(true)
+        self.unknown().is_empty()
     }
 
     fn has(&self, session: &TeamSession) -> bool {
@@ -238,7 +260,6 @@ impl<'p> Selection<'p> {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use treelined_core::error::Kind;
     use treelined_core::team::{OpenElsewhere, TeamRow};
 
     fn session(id: &str, name: Option<&str>) -> TeamSession {
@@ -329,6 +350,42 @@ mod tests {
             assert_eq!(ids, found, "{params}");
             assert_eq!(list["teamCount"], found.len(), "{params}");
         }
+    }
+
+    /// Such a list of the team was once empty without a reason.
+    #[test]
+    fn params_that_rows_cannot_answer_are_named() {
+        let of = |params: &Value| {
+            let list = listed(vec![session("a", None)], params, 4000);
+            assert_eq!(list["teamCount"], u64::from(list["team"] != json!([])));
+            list["teamDiagnostic"].clone()
+        };
+        for (params, names) in [
+            (json!({ "source": "codex" }), "`source`"),
+            (json!({ "branch": "main" }), "`branch`"),
+            (json!({ "tags": ["a"], "pinned": true }), "`tags`, `pinned`"),
+            (json!({ "spawnedBy": "s" }), "`spawnedBy`"),
+        ] {
+            let told = of(&params);
+            assert_eq!(told["kind"], "invalidParams", "{params}");
+            let message = told["message"].as_str().unwrap();
+            assert!(message.contains(names), "{message}");
+        }
+        for params in [
+            json!({}),
+            json!({ "pinned": false, "archived": true, "cwd": "/srv" }),
+        ] {
+            assert_eq!(of(&params), Value::Null, "{params}");
+        }
+        let mut team = TeamList::new("s".to_owned(), Vec::new());
+        team.incomplete = Some((Kind::LogUnavailable, "late".to_owned()));
+        let params = serde_json::from_value(json!({ "branch": "main" })).unwrap();
+        let made = String::from_utf8(members(&team, &[], &params, 4000).unwrap()).unwrap();
+        assert!(
+            made.contains(r#"{"kind":"logUnavailable","message":"late; the rows"#),
+            "{made}"
+        );
+        assert!(made.contains("`branch`"), "{made}");
     }
 
     #[test]

@@ -98,3 +98,16 @@ string_enum! {
         Ascii = "ascii",
     }
 }
+
+string_enum! {
+    /// Whether the stream of a team and a file have the same line.
+    ///
+    /// `equal`: The bytes are the same.
+    /// `differs`: The stream has other bytes in its place.
+    /// `queued`: The line is not known to be in the stream: it waits for the servers.
+    pub enum VerifiedLine {
+        Equal = "equal",
+        Differs = "differs",
+        Queued = "queued",
+    }
+}

@@ -81,16 +81,18 @@ impl Client {
         self.call("get_entries", params)
     }
 
-    /// Returns one entry. `get_entry`
+    /// Returns one entry; with `verify` also what the servers of the team say about it. `get_entry`
     ///
     /// - `entry_id`: The id of the entry.
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    /// `sessionErased`, `entryNotFound`, `storageIo`, `pathDenied`, `logUnavailable`, `logForeign`,
+    /// `logRewound`, `logMisconfigured`, `logDenied`, `cancelled`.
     pub fn get_entry(&self, entry_id: impl Into<String>) -> Call<GetEntryParams, GetEntryResult> {
         let params = GetEntryParams {
             session_id: self.session_id(),
             entry_id: entry_id.into(),
+            verify: None,
         };
         self.call("get_entry", params)
     }

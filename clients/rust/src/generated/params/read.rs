@@ -86,6 +86,9 @@ pub struct GetEntryParams {
     pub session_id: Option<String>,
     /// The id of the entry.
     pub entry_id: String,
+    /// Whether the servers of the team are asked about the entry. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<bool>,
 }
 
 /// The params of `get_label`.

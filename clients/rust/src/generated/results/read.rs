@@ -4,7 +4,7 @@
 
 use crate::{
     Branch, ComparedBranch, Costs, Diagnostic, Entry, Message, Model, ModelStats, RenderedEntry,
-    ShedBranch, Tokens,
+    ShedBranch, Tokens, VerifiedEntry,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,6 +79,9 @@ pub struct GetEntryResult {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
+    /// What the servers of the team say about the entry. Only with `verify`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<VerifiedEntry>,
 }
 
 /// The result of `get_label`.

@@ -197,6 +197,12 @@ impl<R> Call<GetEntryParams, R> {
         self.params.session_id = Some(session_id.into());
         self
     }
+
+    /// Whether the servers of the team are asked about the entry. Default: false.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.params.verify = Some(verify);
+        self
+    }
 }
 
 impl<R> Call<GetChildrenParams, R> {
