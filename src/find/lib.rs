@@ -39,14 +39,14 @@ mod weights;
 
 pub use ask::{
     AskIndex, AskRequest, MoreHits, NearWords, Phrases, RankedLines, Ranking, RankingPage,
-    Rankings, ask, rank_lines, unknown_values,
+    Rankings, ask, known_values, rank_lines, unknown_values,
 };
 pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;
 pub use outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
 pub use page::{Hit, Key};
-pub use request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest};
+pub use request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest, WantedDirectory};
 
 pub use left::{LeftBranch, LeftReason, ReasonKind, SaidText};
 pub use searched::SearchedStore;
