@@ -88,6 +88,7 @@ mod runtime;
 mod scratch;
 mod screen;
 mod search;
+mod search_hit;
 mod serve;
 mod session_choice;
 mod session_dir;

@@ -9,7 +9,8 @@ use super::failure::{ErrorResponse, ShellError, USAGE};
 use super::listed::rows;
 use super::options::Options;
 use super::progress::{self, call_with_progress};
-use super::screen::{MarkedText, Screen, Style};
+use super::screen::{Screen, Style};
+use super::search_hit::Hit;
 use super::session_choice;
 use super::words::count;
 use anyhow::Context;
@@ -25,10 +26,6 @@ use treelined_core::terminal;
 
 /// The number of hits on a page of the daemon.
 const PAGE: u64 = 1000;
-/// The width of the column of field kinds.
-const FIELD: usize = 11;
-/// The most columns of an id.
-const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -199,41 +196,6 @@ struct Totals {
     /// The sessions that were not searched completely.
     #[serde(default)]
     unread: u64,
-}
-
-/// A hit, with the members that are shown.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Hit {
-    session_id: String,
-    session_name: String,
-    entry_id: String,
-    field: String,
-    at: String,
-    snippet: String,
-    ranges: Vec<[usize; 2]>,
-    /// Words that the snippet has only as parts of other words.
-    #[serde(default)]
-    inside: Vec<String>,
-    branch: Branch,
-    /// The user of the team's database who wrote the entry.
-    author: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Branch {
-    tip_id: String,
-    on_active_path: bool,
-    left_at: Option<String>,
-    reason: Option<Said>,
-    instead: Option<Said>,
-}
-
-/// The text of an entry.
-#[derive(Deserialize)]
-struct Said {
-    text: String,
 }
 
 pub(super) fn run_ask(options: &Options, ask: &AskArgs) -> anyhow::Result<ExitCode> {
@@ -467,73 +429,9 @@ fn push_session(
     let id = screen.style(Style::Dim, &id);
     out.push_str(&format!("{}  {id}\n", screen.style(Style::Bold, &name)));
     for hit in hits {
-        push_hit(out, screen, hit);
+        hit.push(out, screen);
     }
     out.push('\n');
-}
-
-fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
-    let short = |id: &str| terminal::cut(&terminal::line(id), ID_COLUMNS, "…").into_owned();
-    let on_path = if hit.branch.on_active_path {
-        "• "
-    } else {
-        "  "
-    };
-    let at: String = hit.at.replace('T', " ").chars().take(16).collect();
-    let branch = match (&hit.branch, &hit.branch.left_at) {
-        (
-            Branch {
-                on_active_path: true,
-                ..
-            },
-            _,
-        ) => String::new(),
-        (branch, Some(left_at)) => {
-            format!(
-                " ← branch {}, left at {}",
-                short(&branch.tip_id),
-                short(left_at)
-            )
-        }
-        (branch, None) => format!(" ← branch {}", short(&branch.tip_id)),
-    };
-    let field = format!("{:<FIELD$}", hit.field);
-    let entry = short(&hit.entry_id);
-    let snippet = MarkedText {
-        text: &hit.snippet,
-        ranges: &hit.ranges,
-    };
-    let inside = match hit.inside.is_empty() {
-        true => String::new(),
-        false => format!(
-            " (part of a word: {})",
-            terminal::line(&hit.inside.join(", "))
-        ),
-    };
-    let author = hit.author.as_deref().map(terminal::line);
-    let author = author.map_or(String::new(), |author| format!(" by {author}"));
-    let line = [
-        screen.style(Style::Green, on_path),
-        screen.style(Style::Dim, &format!("{at}  {field}  {entry}  ")),
-        snippet.draw(screen, usize::MAX, "", str::to_owned),
-        screen.style(Style::Dim, &inside),
-        screen.style(Style::Dim, &branch),
-        screen.style(Style::Dim, &author),
-    ];
-    out.push_str(line.concat().trim_end());
-    out.push('\n');
-    let said = [
-        ("left because: ", &hit.branch.reason),
-        ("instead: ", &hit.branch.instead),
-    ];
-    for (name, said) in said {
-        if let Some(Said { text }) = said {
-            let text = format!("    {name}{}", terminal::line(text));
-            let text = terminal::cut(&text, screen.columns, "…");
-            out.push_str(&screen.style(Style::Dim, &text));
-            out.push('\n');
-        }
-    }
 }
 
 fn footer(page: &Page) -> anyhow::Result<String> {

@@ -1,6 +1,8 @@
 //! The branch of an entry: its tip, and where it leaves the active path.
 
 use super::left::LeftBranch;
+use super::turn::LeftInTurn;
+use std::sync::Arc;
 use treelined_core::search::BranchFilter;
 use treelined_core::tree::{Archived, Node, Tree, branches};
 
@@ -14,6 +16,8 @@ pub struct Branch {
     pub left_at: Option<String>,
     /// Why the branch was left. Only hits for a question have this.
     pub left: Option<LeftBranch>,
+    /// The branches that were left in the turn of an entry on the path. Only hits for a question have this.
+    pub in_turn: Option<Arc<LeftInTurn>>,
 }
 
 /// The branches of a session.
@@ -96,6 +100,7 @@ impl<'t> Branches<'t> {
                 on_active_path: true,
                 left_at: None,
                 left: None,
+                in_turn: None,
             };
         };
         Branch {
@@ -103,6 +108,7 @@ impl<'t> Branches<'t> {
             on_active_path: false,
             left_at: tree.common_ancestor(Some(above), leaf).map(id),
             left: None,
+            in_turn: None,
         }
     }
 }

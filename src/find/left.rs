@@ -42,6 +42,8 @@ pub struct SaidText {
 
 /// The label of a fork without a title in an imported session (session-file.md §5.8). It is not a reason.
 const FORK: &str = "fork";
+/// The number of messages at the end of a branch in which its last text is looked for. Calls of tools have no text.
+const END_MESSAGES: usize = 8;
 
 /// Explains the branches of one session.
 pub(crate) struct LeftBranches<'t> {
@@ -94,6 +96,16 @@ impl<'t> LeftBranches<'t> {
         }
         let own = self.tree.ancestors(Some(tip));
         let own: Vec<Node> = own.take_while(|node| Some(*node) != left_at).collect();
+        let left = LeftBranch {
+            reason: self.reason(&own),
+            instead: self.instead(left_at, reader)?,
+        };
+        self.known.insert((tip, left_at), left.clone());
+        Ok(left)
+    }
+
+    /// Why a branch with these entries was left; its tip is the first one.
+    pub(crate) fn reason(&self, own: &[Node]) -> Option<LeftReason> {
         let label = |node: &Node| {
             let label = self
                 .tree
@@ -113,12 +125,22 @@ impl<'t> LeftBranches<'t> {
             let said = own.iter().find_map(|node| self.summaries.get(node))?;
             Some(reason(ReasonKind::Summary, said.clone()))
         };
-        let left = LeftBranch {
-            reason: noted.or_else(labelled).or_else(summed),
-            instead: self.instead(left_at, reader)?,
-        };
-        self.known.insert((tip, left_at), left.clone());
-        Ok(left)
+        noted.or_else(labelled).or_else(summed)
+    }
+
+    /// The last text of the user or the assistant among these entries; the last entry is the first one.
+    pub(crate) fn end(
+        &self,
+        own: &[Node],
+        reader: &mut BodyReader<'_>,
+    ) -> Result<Option<SaidText>> {
+        let of_turn = |node: &&Node| matches!(self.tree.role(**node), Role::User | Role::Assistant);
+        for node in own.iter().filter(of_turn).take(END_MESSAGES) {
+            if let Some(said) = self.said(*node, reader)? {
+                return Ok(Some(said));
+            }
+        }
+        Ok(None)
     }
 
     /// The first message of the user after `left_at` on the path to the leaf. If there is none, the first message of
@@ -136,9 +158,14 @@ impl<'t> LeftBranches<'t> {
         let node = messages
             .find(|node| self.tree.role(**node) == Role::User)
             .or(first);
-        let Some(node) = node.copied() else {
-            return Ok(None);
-        };
+        match node {
+            Some(node) => self.said(*node, reader),
+            None => Ok(None),
+        }
+    }
+
+    /// The first text of a message.
+    fn said(&self, node: Node, reader: &mut BodyReader<'_>) -> Result<Option<SaidText>> {
         let line = reader.stored(self.tree.place(node), usize::MAX)?;
         let mut text = None;
         each_field_with_kind(line, Kind::Message, self.tree.role(node), |field, raw| {

@@ -5,8 +5,8 @@
 //! the matching lines of files; `session` turns the lines of one session into hits, with the branch and the labels of
 //! each; `page` sorts hits and keeps the best; `run` does all of it for one search. The `index` of large directories
 //! excludes most lines from the scan. A session is opened only if a line of its file matches, and if one of its hits
-//! may be on the page. [`ask`] ranks entries by a question instead. `left` says why a branch was left, and `explain`
-//! adds this to hits. This crate promises no interface to other programs.
+//! may be on the page. [`ask`] ranks entries by a question instead. `left` says why a branch was left, `turn` which
+//! branches were left in the turn of an entry, and `explain` adds this to hits. This crate promises no interface to other programs.
 
 #![cfg_attr(
     test,
@@ -34,21 +34,23 @@ mod searched;
 mod session;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod weights;
 
 pub use ask::{
     AskIndex, AskRequest, MoreHits, NearWords, Phrases, RankedLines, Ranking, RankingPage,
-    Rankings, ask, rank_lines, unknown_values,
+    Rankings, ask, known_values, rank_lines, unknown_values,
 };
 pub use branch::Branch;
 use file::SearchedFile;
 pub use index::IndexSettings;
 pub use outcome::{SearchOutcome, SearchWatch, Totals, UnreadFile};
 pub use page::{Hit, Key};
-pub use request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest};
+pub use request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest, WantedDirectory};
 
 pub use left::{LeftBranch, LeftReason, ReasonKind, SaidText};
 pub use searched::SearchedStore;
+pub use turn::{LeftAttempt, LeftInTurn};
 
 use run::SearchRun;
 use std::cmp::Reverse;

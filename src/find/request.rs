@@ -8,7 +8,6 @@ use std::ops::{BitAnd, BitOr, ControlFlow};
 use std::sync::Arc;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::json::{self, Elements};
-use treelined_core::name;
 use treelined_core::search::{
     BranchFilter, FieldKind, Matcher, Query, decoded, each_field_with_kind,
 };
@@ -24,6 +23,15 @@ impl fmt::Debug for DirectoryTest {
     }
 }
 
+/// A directory to which a search is limited.
+#[derive(Debug, Clone)]
+pub struct WantedDirectory {
+    /// As the request has it; normalized.
+    pub written: String,
+    /// Whether a session's directory is this one or below it.
+    pub has: DirectoryTest,
+}
+
 /// A search.
 #[derive(Debug)]
 pub struct SearchRequest {
@@ -32,11 +40,11 @@ pub struct SearchRequest {
     pub without: Option<Query>,
     /// The fields that are searched.
     pub fields: FieldSet,
-    /// Only sessions that are in each of these directories or below it; normalized.
-    pub directories: Vec<String>,
-    /// The one of these directories that the text of the query names, and the one of `entries`. If nothing has them, the
+    /// Only sessions that are in this directory or below it.
+    pub directory: Option<WantedDirectory>,
+    /// The directory that the text of the query names, and the one of `entries` that it names. If nothing has them, the
     /// answer says so: a person has written them.
-    pub named_directory: Option<String>,
+    pub named_directory: Option<WantedDirectory>,
     pub named_entries: EntryFilter,
     /// Only sessions whose directory passes this test.
     pub within: Option<DirectoryTest>,
@@ -114,28 +122,28 @@ impl BitAnd for FieldSet {
 impl SearchRequest {
     /// Whether sessions of some directories are not searched.
     pub(super) fn leaves_directories_out(&self) -> bool {
-        self.within.is_some() || !self.directories.is_empty()
+        self.within.is_some() || self.wanted_directories().next().is_some()
+    }
+
+    /// The directories of the params and of the text of the query. A session must be in each of them.
+    pub fn wanted_directories(&self) -> impl Iterator<Item = &WantedDirectory> {
+        self.directory.iter().chain(&self.named_directory)
     }
 
     /// Whether sessions of this directory are searched.
     pub(super) fn takes_directory(&self, cwd: &str) -> bool {
-        if self.within.as_ref().is_some_and(|within| !(within.0)(cwd)) {
-            return false;
-        }
-        if self.directories.is_empty() {
-            return true;
-        }
-        let cwd = name::directory(cwd);
-        self.directories.iter().all(|wanted| is_in(&cwd, wanted))
+        let named = self.named_directory.as_ref();
+        self.takes_directory_but_named(cwd) && named.is_none_or(|named| (named.has.0)(cwd))
     }
 
     /// Like `takes_directory`, as if the text of the query named no directory.
     pub(super) fn takes_directory_but_named(&self, cwd: &str) -> bool {
-        let (named, own) = (self.named_directory.as_deref(), name::directory(cwd));
-        let others = self.directories.iter().map(String::as_str);
-        let mut others = others.filter(|one| Some(*one) != named);
-        self.within.as_ref().is_none_or(|within| (within.0)(cwd))
-            && others.all(|wanted| is_in(&own, wanted))
+        let mut tests = self
+            .directory
+            .iter()
+            .map(|wanted| &wanted.has)
+            .chain(&self.within);
+        tests.all(|test| (test.0)(cwd))
     }
 
     /// The scores of the fields that are searched.
@@ -164,13 +172,6 @@ impl SearchRequest {
     pub(super) fn takes_time(&self, at: Millis) -> bool {
         self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until)
     }
-}
-
-/// Whether a directory is `wanted` or below it. Both are normalized.
-pub(super) fn is_in(cwd: &str, wanted: &str) -> bool {
-    cwd.strip_prefix(wanted).is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with('/') || wanted.ends_with('/') || wanted.is_empty()
-    })
 }
 
 impl EntryFilter {

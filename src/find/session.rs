@@ -55,7 +55,9 @@ pub(super) fn hits(
         request,
         tree: &opened.tree,
         branches: Branches::of(&opened.tree),
-        explainer: request.explains.then(|| Explainer::of(&opened.tree)),
+        explainer: request
+            .explains
+            .then(|| Explainer::of(&opened.tree, request.archived)),
         reader: bodies.reader(),
         test: EntryTest::new(request),
         started: labels::started(&opened),
@@ -205,7 +207,7 @@ impl SessionFinder<'_, '_> {
     fn branch(&mut self, node: Node) -> Result<Branch> {
         let mut branch = self.branches.branch(node);
         if let Some(explainer) = &mut self.explainer {
-            explainer.explain(&mut branch, &mut self.reader)?;
+            explainer.explain(node, &mut branch, &mut self.reader)?;
         }
         Ok(branch)
     }

@@ -240,16 +240,7 @@ impl Rights {
     /// Like [`Self::takes`], for many sessions: the links of each path are followed only once. `None` if all sessions
     /// exist for the connection.
     pub(crate) fn directory_test(&self) -> Option<DirectoryTest> {
-        let directories = self.access.as_ref()?.directories.clone()?;
-        let known: Mutex<HashMap<String, bool>> = Mutex::default();
-        Some(Arc::new(move |cwd: &str| {
-            if let Some(known) = lock(&known).get(cwd) {
-                return *known;
-            }
-            let is_in = is_in(&directories, cwd);
-            lock(&known).insert(cwd.to_owned(), is_in);
-            is_in
-        }))
+        Some(test_of(self.access.as_ref()?.directories.clone()?))
     }
 
     /// The rows of sessions that exist for the connection.
@@ -327,6 +318,24 @@ impl Rights {
             ..error
         }
     }
+}
+
+/// Whether a session's directory is this one or below it. Nothing is in a directory that is not absolute.
+pub(crate) fn directory_test(directory: &str) -> DirectoryTest {
+    test_of(resolved(Path::new(directory)).into_iter().collect())
+}
+
+/// Whether a session's directory is one of these or below it. The links of each path are followed only once.
+fn test_of(directories: Vec<PathBuf>) -> DirectoryTest {
+    let known: Mutex<HashMap<String, bool>> = Mutex::default();
+    Arc::new(move |cwd: &str| {
+        if let Some(known) = lock(&known).get(cwd) {
+            return *known;
+        }
+        let is_in = is_in(&directories, cwd);
+        lock(&known).insert(cwd.to_owned(), is_in);
+        is_in
+    })
 }
 
 fn is_in(directories: &[PathBuf], cwd: &str) -> bool {

@@ -357,9 +357,9 @@ macro_rules! with_methods {
                 }
                 "complete_query" {
                     summary: "Completes a text in the language of filters.",
-                    section: "3.19", scope: immediate, right: own,
+                    section: "3.19", scope: immediate, right: read,
                     params: CompleteQueryParams, result: CompleteQueryResult,
-                    errors: [PARAMS],
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::Cancelled]],
                     run: search::complete_query,
                 }
                 "delete_session" {

@@ -1,7 +1,7 @@
 //! Makes old text safe to show to a model: replaces secrets, removes invisible characters, and breaks links so that no
 //! program follows them.
 
-use super::cuts::is_line_end;
+use super::cuts::{is_line_end, shortened};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -309,14 +309,6 @@ fn starts_link(before: &str, mark: &str) -> bool {
 /// The text on one line, its white space folded.
 pub fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// At most `max` characters.
-pub fn shortened(line: &str, max: usize) -> String {
-    match line.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line.to_owned(),
-    }
 }
 
 /// The beginning and the end of a message, of at most `max` characters: its end says what to do.

@@ -1,5 +1,6 @@
 //! Searches that can continue. A cursor of the daemon names a file, so the model gets a number instead.
 
+use crate::conversations::Conversations;
 use crate::request::Query;
 use std::collections::{HashMap, HashSet, VecDeque};
 use treelined_client::{NearWords, SearchHit};
@@ -17,8 +18,9 @@ pub struct Finding {
     pub waiting: VecDeque<SearchHit>,
     /// The cursor of the daemon's next page.
     pub cursor: Option<String>,
-    /// The sessions that have a shown hit.
-    pub sessions: HashSet<String>,
+    /// The conversations that have a shown hit.
+    pub shown: HashSet<String>,
+    pub conversations: Conversations,
     /// The notes that are shown before other hits: session id and entry id.
     pub notes: HashSet<(String, String)>,
     /// The number of hits on all pages, and whether there may be more.

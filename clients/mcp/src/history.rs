@@ -1,6 +1,7 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
 use crate::clean::{Cleaner, has_plain_ids};
+use crate::conversations::Conversations;
 use crate::finding::Findings;
 use crate::request::Query;
 use crate::scope::Scope;
@@ -344,16 +345,15 @@ impl History {
     pub async fn readable(&self) -> Result<Readable> {
         let mut readable = Readable {
             ids: HashSet::new(),
-            are_as_written: true,
+            conversations: Conversations::default(),
         };
         let mut directories = self.scope.directories();
         let mut cursor = None;
         loop {
             let page = self.page_of_all(cursor).await?;
             for row in page.sessions {
-                let is_in_scope = directories.are_with(&row.cwd);
-                readable.are_as_written &= is_in_scope == self.scope.holds_text(&row.cwd);
-                if is_in_scope {
+                if directories.are_with(&row.cwd) {
+                    readable.conversations.add(&row);
                     readable.ids.insert(row.session_id);
                 }
             }
@@ -379,7 +379,7 @@ impl History {
         if let Ok(here) = std::env::current_dir() {
             call = call.directory(here.to_string_lossy());
         }
-        if let Some(cwd) = self.scope.path().filter(|_| readable.are_as_written) {
+        if let Some(cwd) = self.scope.path() {
             call = call.cwd(cwd);
         }
         if let Some(entry_type) = query.entry_type {
@@ -393,14 +393,13 @@ impl History {
         }
         let page = call.await?;
         let hits = page.hits.into_iter();
-        let hits: Vec<SearchHit> = hits
+        let mut hits: Vec<SearchHit> = hits
             .filter(|hit| readable.ids.contains(&hit.session_id) && has_plain_ids(hit))
             .collect();
-        // A total of the daemon counts sessions out of scope. The total of a question also counts each entry with one
-        // of its words.
-        let is_counted = readable.are_as_written && !query.is_question;
+        readable.conversations.remove_copies(&mut hits);
+        // The total of a question also counts each entry with one of its words.
+        let is_counted = !query.is_question;
         let shown = hits.len() as u64;
-        let words = page.did_you_mean.filter(|_| readable.are_as_written);
         Ok(Found {
             total: if is_counted {
                 page.totals.entries
@@ -409,9 +408,9 @@ impl History {
             },
             at_least: match is_counted {
                 true => page.totals.at_least.unwrap_or_default(),
-                false => !readable.are_as_written || page.totals.entries > shown,
+                false => page.totals.entries > shown,
             },
-            near_words: words.unwrap_or_default(),
+            near_words: page.did_you_mean.unwrap_or_default(),
             hits,
             next_cursor: page.next_cursor,
         })
@@ -436,8 +435,7 @@ pub struct Best {
 /// The sessions in scope.
 pub struct Readable {
     ids: HashSet<String>,
-    /// Whether the daemon's own filter selects exactly these sessions. The daemon compares directories as text.
-    are_as_written: bool,
+    pub conversations: Conversations,
 }
 
 /// Hits of a search.

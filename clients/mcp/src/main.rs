@@ -1,6 +1,7 @@
 //! The program `treelined-mcp`.
 
 mod clean;
+mod conversations;
 mod cuts;
 mod finding;
 mod history;

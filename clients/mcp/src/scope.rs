@@ -22,12 +22,6 @@ impl Scope {
         self.path.as_ref().map(|path| path.display().to_string())
     }
 
-    /// Whether a directory is in scope, compared as text: links and `..` are not resolved.
-    pub fn holds_text(&self, directory: &str) -> bool {
-        let path = self.path.as_ref();
-        path.is_none_or(|path| Path::new(directory).starts_with(path))
-    }
-
     /// The path of a file below the directory, without links and `..`; `None` if the file is not below it. If all
     /// directories are in scope, the path is returned as it is written.
     pub fn relative(&self, file: &str) -> Option<String> {

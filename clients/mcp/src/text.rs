@@ -1,7 +1,7 @@
 //! Entries of earlier conversations as text, quoted and cut.
 
-use crate::clean::{Cleaner, folded, is_plain_id, shortened, word};
-use crate::cuts::{boundary, cut, is_line_end};
+use crate::clean::{Cleaner, folded, is_plain_id, word};
+use crate::cuts::{cut, is_line_end, shortened, word_start};
 use serde::Deserialize;
 use serde_json::Value;
 use treelined_client::{Entry, EntryBody, Json, Message};
@@ -241,7 +241,7 @@ impl Cleaner<'_> {
         self.count(&passage.secrets);
         let text = folded(&passage.text);
         let at = text.find(matched).unwrap_or_default();
-        let start = boundary(&text, at.saturating_sub(BEFORE));
+        let start = word_start(&text, at.saturating_sub(BEFORE));
         shortened(text.get(start..).unwrap_or_default(), max)
     }
 }

@@ -16,8 +16,8 @@ pub(crate) const EXCERPT_CHARS: usize = 200;
 const BEFORE: usize = 60;
 /// The most characters of the field that an excerpt reads, since white space may fill many.
 const LOOKED_THROUGH: usize = 4000;
-/// An excerpt may be this many characters shorter, so that no word is cut.
-const NEAR: usize = 20;
+/// The longest word that is not cut, in characters. Identifiers and paths are words.
+const WORD: usize = 64;
 /// The sign in place of text that was cut.
 const CUT: char = '…';
 /// The number of bytes of a field that are folded at first. The number is doubled until there is a match.
@@ -76,7 +76,7 @@ impl Excerpt {
     ) -> Self {
         let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
         let start = before.char_indices().rev().take(BEFORE).last();
-        let start = next_word(before, start.map_or(first, |(at, _)| at));
+        let start = whole_words(before, start.map_or(first, |(at, _)| at));
         let (before, rest) = field.split_at_checked(start).unwrap_or((field, ""));
         let is_cut = before.chars().any(is_shown);
         let (text, shown) = one_line(rest, first - start, is_cut);
@@ -160,16 +160,23 @@ impl<'q> BestField<'q> {
     }
 }
 
-/// The start of the next word, if `at` is within a word whose end is near; else `at`. `text` is the text before the
-/// first match.
-fn next_word(text: &str, at: usize) -> usize {
+/// The end of the word at `at`, or its start if the first match is in the same word; `at` if this word is too long.
+/// `text` is the text before the first match.
+fn whole_words(text: &str, at: usize) -> usize {
     let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
     if before.is_empty() || before.ends_with(char::is_whitespace) {
         return at;
     }
-    let mut chars = rest.char_indices().take(NEAR);
-    let space = chars.find(|(_, char)| char.is_whitespace());
-    space.map_or(at, |(space, _)| at + space)
+    let mut chars = rest.char_indices().take(WORD);
+    if let Some((space, _)) = chars.find(|(_, char)| char.is_whitespace()) {
+        return at + space;
+    }
+    let mut chars = before.char_indices().rev().take(WORD + 1);
+    match chars.find(|(_, char)| char.is_whitespace()) {
+        Some((space, char)) => space + char.len_utf8(),
+        None if before.chars().nth(WORD).is_none() => 0,
+        None => at,
+    }
 }
 
 /// Whether a character keeps words apart: white space, and controls outside ASCII, with which words can be hidden that
@@ -236,7 +243,7 @@ fn cut(line: &mut String, shown: &mut Vec<ExcerptChar>, first: usize, is_at_word
             (None, _) => false,
         }
     };
-    let mut ends = (most.saturating_sub(NEAR)..=most).rev();
+    let mut ends = (most.saturating_sub(WORD)..=most).rev();
     let is_behind = |number: usize| shown.get(number).is_none_or(|char| char.at > first);
     let end = ends.find(|end| begins_word(*end) && is_behind(*end));
     shown.truncate(end.unwrap_or(most));

@@ -253,7 +253,17 @@ fn an_excerpt_is_cut_between_words_and_shows_it() {
     let field = format!("{} needle {}", words("before", 90), words("behind", 90));
     let expected = format!("…{} [needle] {}…", words("before", 8), words("behind", 19));
     check(&field, &expected);
-    // Without a word's end nearby, a word is cut.
+    // Identifiers and paths are words.
+    let path = "src/core/search/ask/passage_of_the_best_answer.rs";
+    let field = format!("before {path} {} needle", "x".repeat(19));
+    check(&field, &format!("…{} [needle]", "x".repeat(19)));
+    let field = format!(
+        "before {}/needle.rs it is {path} {path} {path}",
+        "d".repeat(62)
+    );
+    let expected = format!("…{}/[needle].rs it is {path}…", "d".repeat(62));
+    check(&field, &expected);
+    // A word of more than 64 characters is cut.
     let field = format!("{}needle{}", "a".repeat(90), "b".repeat(300));
     let expected = format!("…{}[needle]{}…", "a".repeat(60), "b".repeat(132));
     check(&field, &expected);

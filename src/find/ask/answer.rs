@@ -3,13 +3,15 @@
 
 use super::counted::Candidate;
 use super::filtered;
-use super::gather::Gathered;
+use super::gather::{Gathered, OrderedScore};
 use super::request::AskRequest;
 use crate::branch::Branches;
 use crate::explain::Explainer;
 use crate::labels;
 use crate::page::Hit;
+use crate::request::SearchRequest;
 use crate::session::title;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use treelined_core::entry::{Kind, Role};
@@ -25,6 +27,8 @@ use treelined_files::store::Store;
 
 /// The factor by which an entry scores higher if it is on the path to the leaf.
 pub(super) const ACTIVE: f64 = 1.05;
+/// The most hits of one session in a ranking.
+pub(super) const OF_SESSION: usize = 3;
 
 /// A hit of a ranking.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub(super) struct RankedHit {
     pub is_name: bool,
 }
 
-/// The hits among the candidates of one session. All candidates are in this file.
+/// The hits among the candidates of one session that can be in a ranking. All candidates are in this file.
 pub(super) fn hits(
     store: &Store,
     request: &AskRequest,
@@ -50,7 +54,7 @@ pub(super) fn hits(
     let session_id = opened.log.header().map(|header| header.id.clone());
     let bodies = opened.log.bodies();
     let (mut reader, mut branches) = (bodies.reader(), Branches::of(tree));
-    let mut explainer = Explainer::of(tree);
+    let mut explainer = Explainer::of(tree, request.filters.archived);
     let mut texts = TextReader::new(request, gathered);
     let mut hits = Vec::new();
     for (node, (own, together)) in scores {
@@ -61,8 +65,7 @@ pub(super) fn hits(
         let Some(shown) = texts.best(line, kind, role, label) else {
             continue;
         };
-        let mut branch = branches.branch(node);
-        explainer.explain(&mut branch, &mut reader)?;
+        let branch = branches.branch(node);
         let active = if branch.on_active_path { ACTIVE } else { 1.0 };
         let score = own * shown.closeness * active + together + texts.of_phrase(&shown);
         let hit = Hit {
@@ -77,9 +80,35 @@ pub(super) fn hits(
             branch,
         };
         let is_name = kind == Kind::SessionInfo;
-        hits.push(RankedHit { hit, is_name });
+        hits.push((node, RankedHit { hit, is_name }));
     }
-    Ok(hits)
+    hits.sort_by_key(|(_, RankedHit { hit, .. })| {
+        (Reverse(OrderedScore(hit.score)), Reverse(hit.at))
+    });
+    let mut takes = of_session(&request.filters);
+    let mut ranked = Vec::with_capacity(hits.len());
+    for (node, mut one) in hits {
+        if takes(one.is_name) {
+            explainer.explain(node, &mut one.hit.branch, &mut reader)?;
+            ranked.push(one);
+        }
+    }
+    Ok(ranked)
+}
+
+/// Says of each hit of a session, the best first, whether it can be in a ranking: a few entries of each session, and
+/// its name. The name does not count among these entries, since an entry says more.
+fn of_session(filters: &SearchRequest) -> impl FnMut(bool) -> bool {
+    let is_of_all_sessions = filters.session.is_none();
+    let (mut names, mut entries) = (0, 0);
+    move |is_name| {
+        let (count, most) = match is_name {
+            true => (&mut names, 1),
+            false => (&mut entries, OF_SESSION),
+        };
+        *count += 1;
+        !is_of_all_sessions || *count <= most
+    }
 }
 
 /// The entries of the candidates. Each has two scores: one from its own words, and one from the words of its session. A

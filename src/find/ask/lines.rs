@@ -1,11 +1,11 @@
 //! Ranks lines that are not from session files, such as those that the database of a team has found.
 
-use super::answer::TextReader;
+use super::answer::{OF_SESSION, TextReader};
 use super::bound;
 use super::counted::{Candidate, CountedFile};
 use super::counts::{Counter, Counts, labels, role_of, scanned};
 use super::gather::{self, OrderedScore};
-use super::ranked::{MoreHits, OF_SESSION};
+use super::ranked::MoreHits;
 use super::request::{AskRequest, Phrases};
 use crate::branch::Branch;
 use crate::outcome::Totals;
@@ -157,6 +157,7 @@ fn hit(
             on_active_path: true,
             left_at: None,
             left: None,
+            in_turn: None,
         },
         entry_id,
         field: shown.field,

@@ -35,7 +35,7 @@ pub use ranked::{MoreHits, Ranking, RankingPage};
 pub use ranking::Rankings;
 pub use request::{AskRequest, Phrases};
 pub use segments::AskIndex;
-pub use values::unknown_values;
+pub use values::{known_values, unknown_values};
 pub use vocabulary::NearWords;
 
 use crate::outcome::{SearchWatch, Totals, UnreadFile};

@@ -20,9 +20,8 @@ use treelined_files::lock::lock;
 use treelined_files::os::file::{Location, Status};
 use treelined_files::store::Store;
 
-/// The most hits of a ranking, and of one session in it.
+/// The most hits of a ranking.
 const MOST_HITS: usize = 200;
-pub(super) const OF_SESSION: usize = 3;
 /// The number of sessions that are opened at a time.
 const OPENED: usize = 8;
 
@@ -133,21 +132,19 @@ impl Ranking {
         let mut found = lock(&self.found);
         // One more hit than the page has says whether another page follows.
         let wanted = places.end.saturating_add(1).min(MOST_HITS);
-        let mut kept = self.kept(&found);
-        while !places.is_empty() && !found.has(&kept, wanted) {
+        while !places.is_empty() && !found.has(wanted) {
             if found.next().iter().all(|session| session.is_read) {
                 self.open_some(&mut found, store, cancel)?;
-                kept = self.kept(&found);
             } else {
                 self.read_some(&mut found, cancel)?;
             }
         }
+        let kept = found.kept();
         let of_page = kept.iter().skip(places.start).take(places.len());
-        let of_page = of_page.filter_map(|at| found.hits.get(*at));
         let of_page: Vec<&(usize, RankedHit)> = of_page.collect();
         Ok(RankingPage {
             has_more: kept.len() > places.end,
-            more: self.more(&found, &kept, &of_page),
+            more: self.more(kept, &of_page),
             hits: of_page
                 .into_iter()
                 .map(|(_, one)| one.hit.clone())
@@ -200,33 +197,11 @@ impl Ranking {
         Ok(())
     }
 
-    /// The indices of the hits that are in the ranking: a few entries of each session, and its name. The name does not
-    /// count among these entries, since an entry says more.
-    fn kept(&self, found: &FoundHits) -> Vec<usize> {
-        let is_of_all_sessions = self.request.filters.session.is_none();
-        let mut of_sessions: HashMap<(usize, bool), usize> = HashMap::new();
-        let mut takes = |file: usize, is_name: bool| {
-            let of_session = of_sessions.entry((file, is_name)).or_insert(0);
-            *of_session += 1;
-            !is_of_all_sessions || *of_session <= if is_name { 1 } else { OF_SESSION }
-        };
-        let hits = found.hits.iter().enumerate();
-        let kept = hits.filter(|(_, (file, one))| takes(*file, one.is_name));
-        kept.map(|(at, _)| at).take(MOST_HITS).collect()
-    }
-
     /// How many more entries the sessions of a page have. A session's hits are known together.
-    fn more(
-        &self,
-        found: &FoundHits,
-        kept: &[usize],
-        page: &[&(usize, RankedHit)],
-    ) -> Vec<MoreHits> {
+    fn more(&self, kept: &[(usize, RankedHit)], page: &[&(usize, RankedHit)]) -> Vec<MoreHits> {
         let mut shown: HashMap<usize, u64> = HashMap::new();
-        for at in kept {
-            if let Some((file, _)) = found.hits.get(*at) {
-                *shown.entry(*file).or_default() += 1;
-            }
+        for (file, _) in kept {
+            *shown.entry(*file).or_default() += 1;
         }
         let mut more: BTreeMap<usize, MoreHits> = BTreeMap::new();
         for (file, RankedHit { hit, .. }) in page {
@@ -294,14 +269,17 @@ impl FoundHits {
         Ok(all)
     }
 
-    /// Whether the first `wanted` hits of the ranking are known. `kept` has the indexes of the hits that are in the
-    /// ranking so far.
-    fn has(&self, kept: &[usize], wanted: usize) -> bool {
+    /// The hits that are in the ranking so far.
+    fn kept(&self) -> &[(usize, RankedHit)] {
+        self.hits.get(..MOST_HITS).unwrap_or(&self.hits)
+    }
+
+    /// Whether the first `wanted` hits of the ranking are known.
+    fn has(&self, wanted: usize) -> bool {
         let Some(next) = self.rest.last() else {
             return true;
         };
-        let last = wanted.checked_sub(1).and_then(|last| kept.get(last));
-        let last = last.and_then(|at| self.hits.get(*at));
+        let last = wanted.checked_sub(1).and_then(|last| self.hits.get(last));
         // An entry with an equal score may be newer.
         last.is_some_and(|(_, one)| one.hit.score > next.bound)
     }
@@ -313,6 +291,12 @@ fn bytes_of(hit: &Hit) -> usize {
         let reason = left.reason.iter().map(|it| &it.said);
         left.instead.iter().chain(reason)
     });
+    let in_turn = hit.branch.in_turn.iter().flat_map(|left| &left.newest);
+    let in_turn = in_turn.flat_map(|one| {
+        let reason = one.reason.iter().map(|it| &it.said);
+        one.end.iter().chain(reason)
+    });
+    let said = said.chain(in_turn);
     size_of::<Hit>()
         + hit.session_id.len()
         + hit.session_name.len()

@@ -3,8 +3,7 @@
 use super::counts::{Counter, Counts};
 use super::entries::CountedEntry;
 use super::*;
-use crate::request::SearchRequest;
-use crate::request::{EntryFilter, FieldSet};
+use crate::request::{DirectoryTest, EntryFilter, FieldSet, SearchRequest, WantedDirectory};
 use crate::tests::generator::{self, Random};
 use crate::tests::{NO_INDEX, request};
 use std::collections::{HashMap, HashSet};
@@ -48,6 +47,13 @@ fn with_filters(question: &str, filters: SearchRequest) -> Arc<AskRequest> {
     })
 }
 
+fn directory(wanted: &'static str) -> WantedDirectory {
+    WantedDirectory {
+        written: wanted.to_owned(),
+        has: DirectoryTest(Arc::new(move |cwd| Path::new(cwd).starts_with(wanted))),
+    }
+}
+
 /// Questions with and without filters.
 fn questions() -> Vec<Arc<AskRequest>> {
     let words = [
@@ -72,10 +78,10 @@ fn questions() -> Vec<Arc<AskRequest>> {
         ..EntryFilter::default()
     };
     filtered("build", &|filters| {
-        filters.directories = vec!["/home/ada".to_owned()]
+        filters.directory = Some(directory("/home/ada"))
     });
     filtered("bulid", &|filters| {
-        filters.directories = vec!["/home/bob".to_owned()]
+        filters.directory = Some(directory("/home/bob"))
     });
     filtered("cargo label", &|filters| {
         filters.fields = FieldSet::of([FieldKind::Text, FieldKind::Labels]);

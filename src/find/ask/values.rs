@@ -8,7 +8,7 @@ use super::counts::{self, VALUES_LEFT_OUT, each_value, scanned};
 use super::kept::KeptCounts;
 use super::segments::{AskIndex, Row, Segments};
 use super::vocabulary::NearWords;
-use crate::request::{SearchRequest, is_in};
+use crate::request::SearchRequest;
 use crate::searched::SearchedStore;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +29,8 @@ use treelined_files::os::handle::HandleAccess;
 const MOST_BYTES: u64 = 256 << 20;
 /// The most known values that are proposed.
 const MOST: usize = 8;
+/// The most values that complete a query.
+const MOST_COMPLETED: usize = 20;
 
 /// The values of filters in the text of the query that occur nowhere in the searched sessions, each with known values: a similar one, else
 /// those of most sessions. Empty if this cannot be decided in little time. If `reads` is false, only kept words are
@@ -48,14 +50,8 @@ pub fn unknown_values(
     let cache = searched.store.cache();
     let segments = cache.as_ref().map(|cache| index.segments(cache));
     let segments = segments.unwrap_or_default();
-    let mut known = KnownValues {
-        request,
-        cache: cache.as_ref(),
-        cancel,
-        left: if reads { MOST_BYTES } else { 0 },
-        values: HashMap::new(),
-        is_whole: true,
-    };
+    let most = if reads { MOST_BYTES } else { 0 };
+    let mut known = KnownValues::new(request, cache.as_ref(), most, cancel);
     known.add(&segments, &searched.files(request)?)?;
     if !known.is_whole {
         return Ok(Vec::new());
@@ -70,6 +66,59 @@ pub fn unknown_values(
         (!is_known && value.len() <= counts::MOST_VALUE).then(|| near(name, value, &of_filter))
     });
     Ok(unknown.collect())
+}
+
+/// At most [`MOST_COMPLETED`] values of a filter (`tool`, `tag` or `git`) that begin with `typed`, as a query has them.
+/// Those of most sessions come first. Nothing is read except the list of sessions and the kept words, so tools of new
+/// sessions may be missing. Fails with `cancelled`.
+pub fn known_values(
+    searched: SearchedStore<'_>,
+    index: &AskIndex,
+    request: &SearchRequest,
+    (filter, typed): (&str, &str),
+    cancel: &Cancel,
+) -> Result<Vec<String>> {
+    let mut of_filter: HashMap<String, usize> = HashMap::new();
+    match filter {
+        "tool" => {
+            let cache = searched.store.cache();
+            let segments = cache.as_ref().map(|cache| index.segments(cache));
+            let segments = segments.unwrap_or_default();
+            let mut known = KnownValues::new(request, cache.as_ref(), 0, cancel);
+            known.add_kept(&segments, &searched.files(request)?)?;
+            let tools = known.values.iter();
+            of_filter.extend(tools.filter_map(|(value, sessions)| {
+                Some((value.strip_prefix("tool:")?.to_owned(), *sessions))
+            }));
+        }
+        _ => {
+            for row in searched.store.rows()?.iter() {
+                let header = row.listing.header.as_ref();
+                let cwd = header.map(|header| &*header.cwd).unwrap_or_default();
+                let values = match filter {
+                    _ if !request.takes_directory(cwd) => Vec::new(),
+                    "tag" => row.tags().into_iter().collect(),
+                    _ => row.listing.sorting.git.branch.iter().cloned().collect(),
+                };
+                for value in values {
+                    *of_filter.entry(value).or_default() += 1;
+                }
+            }
+        }
+    }
+    let typed = match filter {
+        "tag" => typed.trim_start_matches('#'),
+        _ => typed,
+    };
+    let typed = typed.to_lowercase();
+    let mut values: Vec<(String, usize)> = of_filter.into_iter().collect();
+    values.retain(|(value, _)| value.to_lowercase().starts_with(&typed));
+    values.sort_by(|(one, a), (other, b)| (Reverse(a), one).cmp(&(Reverse(b), other)));
+    values.truncate(MOST_COMPLETED);
+    Ok(values
+        .into_iter()
+        .map(|(value, _)| in_query(&value))
+        .collect())
 }
 
 /// The directory that the query names, the tag and the git branch, if no session has them.
@@ -102,9 +151,9 @@ fn of_sessions(searched: SearchedStore<'_>, request: &SearchRequest) -> Result<V
     let mut unknown = Vec::new();
     let [directories, tags, branches] = &known;
     if let Some(named) = named_directory
-        && !directories.keys().any(|known| is_in(known, named))
+        && !directories.keys().any(|known| (named.has.0)(known))
     {
-        let known = directories.keys().map(String::as_str);
+        let (named, known) = (&named.written, directories.keys().map(String::as_str));
         let near = suggest::nearest(named, known);
         unknown.push(unknown_value("cwd", named, near.into_iter().collect()));
     }
@@ -160,9 +209,14 @@ fn unknown_value(name: &str, value: &str, near: Vec<&str>) -> NearWords {
 
 /// A filter as a person writes it (protocol.md §3.19).
 fn written(name: &str, value: &str) -> String {
+    format!("{name}:{}", in_query(value))
+}
+
+/// A value as a query has it.
+fn in_query(value: &str) -> String {
     match value.contains(char::is_whitespace) {
-        true => format!("{name}:\"{value}\""),
-        false => format!("{name}:{value}"),
+        true => format!("\"{value}\""),
+        false => value.to_owned(),
     }
 }
 
@@ -179,7 +233,58 @@ struct KnownValues<'r> {
     is_whole: bool,
 }
 
-impl KnownValues<'_> {
+impl<'r> KnownValues<'r> {
+    fn new(
+        request: &'r SearchRequest,
+        cache: Option<&'r Cache>,
+        left: u64,
+        cancel: &'r Cancel,
+    ) -> Self {
+        Self {
+            request,
+            cache,
+            cancel,
+            left,
+            values: HashMap::new(),
+            is_whole: true,
+        }
+    }
+
+    /// Adds the values in kept words. No session file is read.
+    fn add_kept(&mut self, segments: &Segments, files: &[(Location, Status)]) -> Result<()> {
+        let mut rows = HashSet::new();
+        for (_, status) in files {
+            if self.cancel.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            match segments.row(*status) {
+                Some(row) => rows.extend(self.in_directory(segments, row)),
+                None => {
+                    let kept = self
+                        .cache
+                        .and_then(|cache| KeptCounts::open(cache, *status));
+                    kept.iter().for_each(|kept| self.of_kept(kept));
+                }
+            }
+        }
+        self.of_segments(segments, &rows);
+        Ok(())
+    }
+
+    /// The row of a session, if the session is searched.
+    fn in_directory(&self, segments: &Segments, row: Row) -> Option<Row> {
+        let session = segments.session(row)?;
+        let cwd = session.cwd.as_deref().unwrap_or_default();
+        self.request.takes_directory(cwd).then_some(row)
+    }
+
+    fn of_kept(&mut self, kept: &KeptCounts) {
+        let cwd = kept.cwd.as_deref().unwrap_or_default();
+        if self.request.takes_directory(cwd) {
+            self.of_words(&kept.vocabulary().unwrap_or_default());
+        }
+    }
+
     fn add(&mut self, segments: &Segments, files: &[(Location, Status)]) -> Result<()> {
         let mut rows = HashSet::new();
         for (location, status) in files {
@@ -233,12 +338,7 @@ impl KnownValues<'_> {
     fn of_file(&mut self, location: &Location, status: Status) -> io::Result<()> {
         let kept = self.cache.and_then(|cache| KeptCounts::open(cache, status));
         if let Some(kept) = kept.as_ref().filter(|kept| kept.is_current(status)) {
-            if self
-                .request
-                .takes_directory(kept.cwd.as_deref().unwrap_or_default())
-            {
-                self.of_words(&kept.vocabulary().unwrap_or_default());
-            }
+            self.of_kept(kept);
             return Ok(());
         }
         let file = location.folder.file(&location.name, HandleAccess::Read);

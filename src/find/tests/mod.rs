@@ -21,7 +21,7 @@ pub(crate) fn request(query: &str, mode: Mode) -> SearchRequest {
         without: None,
         named_directory: None,
         named_entries: EntryFilter::default(),
-        directories: Vec::new(),
+        directory: None,
         within: None,
         tag: None,
         git: None,

@@ -1,6 +1,7 @@
 //! `search {mode: "ask"}`: entries ranked by a question. protocol.md §3.16.
 
 mod kept;
+mod left;
 mod near;
 
 use std::fs;
@@ -215,82 +216,6 @@ fn what_is_not_read_in_time_is_left_out_and_what_is_read_is_kept() {
     assert_eq!(asked(0), (0, Some(2)));
     assert_eq!(asked(600_000), (2, None));
     assert_eq!(asked(0), (2, None));
-}
-
-/// This search returns the failed attempt, which no other search returns.
-#[test]
-fn a_hit_says_why_its_branch_was_left_and_what_was_tried_instead() {
-    let home = Home::new();
-    let note = |target: &str| json!({"customType": "note", "data": {"targetId": target, "reason": "It deadlocks.", "outcome": "abandoned"}});
-    let log = Log::new("s")
-        .user("u1", "", "Make it fast")
-        .user("u2", "u1", "Try a mutex around the queue")
-        .assistant("a2", "u2", "Added the mutex.")
-        .user("u3", "u1", "Use a channel")
-        .assistant("a3", "u3", "Works.")
-        .entry("custom", "n1", "a3", note("a2"));
-    store(&home, log, "s");
-    let log = Log::new("t")
-        .user("u1", "", "Start")
-        .user("u2", "u1", "Try a spinlock")
-        .user("u3", "u1", "Sleep")
-        .entry(
-            "branch_summary",
-            "b1",
-            "u3",
-            // All summaries have the same first line. It was once shown instead of the reason.
-            json!({"fromId": "u2", "summary": "This is a summary of a branch that was explored before the conversation returned here.\n\nToo hot."}),
-        );
-    store(&home, log, "t");
-    let mut d = Daemon::quiet_in(&home);
-    assert_eq!(
-        ask(&mut d, "mutex queue")["hits"][0]["branch"],
-        json!({
-            "tipId": "a2", "onActivePath": false, "leftAt": "u1",
-            "reason": {"kind": "note", "entryId": "n1", "text": "It deadlocks."},
-            "instead": {"entryId": "u3", "text": "Use a channel"},
-        })
-    );
-    let reason = &ask(&mut d, "spinlock")["hits"][0]["branch"]["reason"];
-    assert_eq!(
-        *reason,
-        json!({"kind": "summary", "entryId": "b1", "text": "Too hot."})
-    );
-    let active = json!({"query": "mutex", "mode": "ask", "branches": "active"});
-    assert!(ids(&d.ok("search", active)).is_empty());
-    // `treelined ask branch:left` once listed the branches that were left, and did not say why.
-    let mut typed = |query: &str, mode: &str| {
-        let params = json!({"query": query, "mode": mode, "syntax": "filters"});
-        let result = d.ok("search", params);
-        let hits = result["hits"].as_array().unwrap().iter();
-        let branches = hits.map(|hit| hit["branch"].clone());
-        branches.collect::<Vec<_>>()
-    };
-    for query in ["branch:left", "branch:left /mutex|spin/"] {
-        let branches = typed(query, "ask");
-        let reasons = branches.iter().map(|branch| &branch["reason"]["text"]);
-        let reasons: Vec<_> = reasons.map(|reason| reason.as_str().unwrap()).collect();
-        assert!(
-            reasons.contains(&"It deadlocks.") && reasons.contains(&"Too hot."),
-            "{query}: {reasons:?}"
-        );
-        let instead = |branch: &Json| branch["instead"]["text"].is_string();
-        assert!(branches.iter().all(instead), "{query}: {branches:?}");
-    }
-    let branches = typed("branch:active", "ask");
-    assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
-    let branches = typed("branch:left", "words");
-    assert!(branches.iter().all(|branch| branch.get("reason").is_none()));
-    // The word that an import writes at a fork without a title was once told as the reason.
-    let log = Log::new("f")
-        .user("u1", "", "Begin")
-        .user("u2", "u1", "Try a semaphore")
-        .label("l1", "u2", "u2", json!("fork"))
-        .user("u3", "u1", "Wait");
-    store(&home, log, "f");
-    let branch = &ask(&mut d, "semaphore")["hits"][0]["branch"];
-    assert_eq!(branch["instead"]["text"], "Wait");
-    assert_eq!(branch.get("reason"), None);
 }
 
 /// Quotes once changed nothing: the first hit could lack the phrase that a person had put into them.

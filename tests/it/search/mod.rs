@@ -1,5 +1,6 @@
 //! `search`: the entries of all sessions, open or not. protocol.md §3.16.
 
+mod directories;
 mod values;
 
 use std::fs;
@@ -203,7 +204,8 @@ fn a_fault_in_a_query_of_filters_has_its_place() {
             2,
             "character 3: `rol:` is not a filter; did you mean `role:`?",
         ),
-        ("cwd:here", 4, "the client names none"),
+        ("cwd:here", 4, "this client has none"),
+        ("apples cwd:.", 11, "this client has none"),
         ("cwd:/nosuch/../x", 4, "cannot be found"),
     ] {
         let params = json!({"query": query, "syntax": "filters"});
@@ -218,20 +220,6 @@ fn a_fault_in_a_query_of_filters_has_its_place() {
     assert_eq!(error.details("field"), "mode");
     // Without the language of filters these are words.
     d.ok("search", json!({"query": "rol:user role: tag:x"}));
-}
-
-#[test]
-fn a_query_is_completed() {
-    let home = Home::new();
-    let mut d = Daemon::quiet_in(&home);
-    let completed = d.ok("complete_query", json!({"query": "é ro x", "position": 4}));
-    let items = json!([{"text": "role:", "about": "messages of this role"}]);
-    assert_eq!(completed, json!({"start": 2, "end": 4, "items": items}));
-    let completed = d.ok("complete_query", json!({"query": "source:claude-c"}));
-    assert_eq!(
-        completed,
-        json!({"start": 7, "end": 15, "items": [{"text": "claude-code"}]})
-    );
 }
 
 #[test]
@@ -325,6 +313,8 @@ fn filters_select_fields_sessions_and_entries() {
 #[test]
 fn bad_params_are_refused_with_the_field_and_the_reason() {
     let mut d = Daemon::quiet();
+    let typed =
+        |query: &str, mode: &str| json!({"query": query, "mode": mode, "syntax": "filters"});
     for (params, field, reason) in [
         (
             json!({"query": "(", "mode": "regex"}),
@@ -333,6 +323,10 @@ fn bad_params_are_refused_with_the_field_and_the_reason() {
         ),
         (json!({"query": ""}), "query", "is empty"),
         (json!({"query": "  "}), "query", "is empty"),
+        // Of these, one once found everything, and the others had another error.
+        (typed("", "words"), "query", "write a word, or a filter"),
+        (typed("\"\"", "words"), "query", "write a word, or a filter"),
+        (typed(" \"", "ask"), "query", "write a word, or a filter"),
         (json!({"query": "x", "limit": 1001}), "limit", "1000"),
         (
             json!({"query": "x in:labels", "syntax": "filters", "in": ["text"]}),

@@ -1,4 +1,4 @@
-//! Filters with a value that nothing has. protocol.md §3.16.
+//! Filters with a value that nothing has, and values that complete a query. protocol.md §3.16 and §3.19.
 
 use super::two;
 use crate::harness::*;
@@ -108,4 +108,61 @@ fn other_directories_give_no_values() {
             json!([{"word": "tool:bsh", "near": []}])
         );
     }
+}
+
+#[test]
+fn a_query_is_completed() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    let completed = d.ok("complete_query", json!({"query": "é ro x", "position": 4}));
+    let items = json!([{"text": "role:", "about": "messages of this role"}]);
+    assert_eq!(completed, json!({"start": 2, "end": 4, "items": items}));
+    let completed = d.ok("complete_query", json!({"query": "source:claude-c"}));
+    assert_eq!(
+        completed,
+        json!({"start": 7, "end": 15, "items": [{"text": "claude-code"}]})
+    );
+}
+
+/// The filters whose values only the sessions have were once not completed.
+#[test]
+fn values_that_occur_complete_a_query() {
+    let home = Home::new();
+    two(&home);
+    let mut d = Daemon::quiet_in(&home);
+    let texts = |completed: Json| {
+        let items = completed["items"].as_array().unwrap().clone();
+        let texts = items.iter().map(|item| item["text"].as_str().unwrap());
+        texts.collect::<Vec<_>>().join(" ")
+    };
+    for (id, branch) in [("t1", "main"), ("t2", "main"), ("t3", "fix it")] {
+        let git = json!({"branch": branch});
+        d.ok(
+            "create_session",
+            json!({"sessionId": id, "cwd": "/project", "git": git}),
+        );
+        let append = json!({"sessionId": id, "message": user("plums")});
+        d.ok("append_message", append);
+    }
+    d.ok(
+        "tag_session",
+        json!({"sessionId": "t1", "add": ["Later", "later-still"]}),
+    );
+    let mut items = |query: &str| texts(d.ok("complete_query", json!({"query": query})));
+    assert_eq!(items("tag:la"), "later later-still");
+    assert_eq!(items("plums tag:#later-"), "later-still");
+    assert_eq!(items("git:"), "main \"fix it\"");
+    assert_eq!(items("git:m"), "main");
+    assert_eq!(items("git:x"), "");
+    // The first question makes the counts.
+    d.ok("search", json!({"query": "apples", "mode": "ask"}));
+    let mut found = String::new();
+    for _round in 0..300 {
+        found = texts(d.ok("complete_query", json!({"query": "apples tool:BA"})));
+        if !found.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(found, "bash");
 }

@@ -3,6 +3,7 @@
 use crate::clean::{Cleaner, inert, visible};
 use crate::text::HEADING;
 use std::fmt::{self, Display, Write};
+use treelined_client::NearWords;
 
 /// The most tokens of an answer. If an answer has more than 50,000 bytes, Claude Code and opencode show only its
 /// beginning to the model.
@@ -36,6 +37,21 @@ impl Facts {
 
     pub fn id(&mut self, name: &str, id: &str) {
         self.add(name, inert(id));
+    }
+
+    /// The words that no entry has, each with similar words.
+    pub(super) fn near_words(&mut self, words: &[NearWords]) {
+        for near in words {
+            if near.near.is_empty() {
+                self.add("unknown", inert(&near.word));
+                continue;
+            }
+            let mut words = format!("{} for {}", near.near.join(", "), near.word);
+            if let Some(taken) = &near.taken {
+                words += &format!("; {taken} counts instead");
+            }
+            self.add("didYouMean", inert(&words));
+        }
     }
 
     /// The position at which the next page begins, if there is one.

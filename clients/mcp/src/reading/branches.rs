@@ -2,13 +2,14 @@
 
 use super::answers::{DEFAULT_TOKENS, answer, budget};
 use super::pages::Reading;
-use crate::clean::{Cleaner, folded, inert, shortened};
+use crate::clean::{Cleaner, folded, inert};
+use crate::cuts::shortened;
 use crate::history::{History, OpenSession, Result};
 use crate::text::{Note, Passage, quoted};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use treelined_client::{Branch, Entry, EntryBody, TreeFilter, TreeNode};
+use treelined_client::{Entry, EntryBody, TreeFilter, TreeNode};
 
 /// The number of passages from the end of a branch that `why_left` shows.
 const LAST_PASSAGES: usize = 6;
@@ -179,13 +180,6 @@ impl Remark {
     }
 }
 
-fn is_prompt(entry: &Entry) -> bool {
-    match entry.body() {
-        Ok(EntryBody::Message(body)) => body.message.role() == "user",
-        _ => false,
-    }
-}
-
 pub async fn why_left(history: &History, session: Option<&str>, branch: &str) -> Result<String> {
     let open = history.open(session).await?;
     let answer = reasons(&open, branch, history.cleaner()).await;
@@ -247,20 +241,6 @@ impl OpenSession<'_> {
             }
             None => Ok((self.left_entries(tip).await?, Vec::new())),
         }
-    }
-
-    /// The branches that were left within the turn of an entry on the path to the leaf: what they continue is this entry, or
-    /// an entry behind it and before the next message of the user.
-    pub(super) async fn left_in_turn(&self, entry: &str, active: &str) -> Result<Vec<Branch>> {
-        let page = self.path(active, Some(entry)).await?;
-        let behind = page.entries.iter().take_while(|entry| !is_prompt(entry));
-        let turn: HashSet<&str> = behind.map(Entry::id).chain([entry]).collect();
-        let mut branches = self.client.list_branches().await?.branches;
-        branches.retain(|branch| {
-            let fork = branch.fork_id.as_deref();
-            branch.tip_id != active && fork.is_some_and(|fork| turn.contains(fork))
-        });
-        Ok(branches)
     }
 
     /// The ids of the entries of a branch that are not on the path to the leaf.

@@ -1,7 +1,7 @@
 //! The hits of a search: first the notes, then one hit of each session.
 
 use super::answers::{Facts, answer, budget};
-use crate::clean::{Cleaner, inert, is_plain_id};
+use crate::clean::{Cleaner, is_plain_id};
 use crate::finding::Finding;
 use crate::history::{Failure, History, Result};
 use crate::request::{Query, SearchRequest};
@@ -54,17 +54,7 @@ pub async fn search_history(history: &History, request: SearchRequest) -> Result
     let about = if finding.at_least { "at least " } else { "" };
     facts.add("hits", format!("{about}{}", finding.total));
     facts.add("shown", shown);
-    for near in &finding.near_words {
-        if near.near.is_empty() {
-            facts.add("unknown", inert(&near.word));
-            continue;
-        }
-        let mut words = format!("{} for {}", near.near.join(", "), near.word);
-        if let Some(taken) = &near.taken {
-            words += &format!("; {taken} counts instead");
-        }
-        facts.add("didYouMean", inert(&words));
-    }
+    facts.near_words(&finding.near_words);
     if finding.has_more() {
         let cursor = history.findings.lock().await.keep(finding);
         facts.cursor(Some(&cursor));
@@ -79,6 +69,7 @@ async fn begun(history: &History, request: &SearchRequest) -> Result<Finding> {
         query: request.query.clone(),
         exact: request.exact,
         every: request.every,
+        conversations: readable.conversations.clone(),
         ..Finding::default()
     };
     let query = finding.as_query();
@@ -142,7 +133,8 @@ impl Finding {
     fn next(&mut self) -> Option<SearchHit> {
         loop {
             let hit = self.waiting.pop_front()?;
-            let is_first = self.sessions.insert(hit.session_id.clone());
+            let conversation = self.conversations.of(&hit.session_id);
+            let is_first = self.shown.insert(conversation.to_owned());
             if is_first || self.every {
                 return Some(hit);
             }
@@ -153,16 +145,17 @@ impl Finding {
     fn put_back(&mut self, hits: impl Iterator<Item = SearchHit>) {
         let hits: Vec<SearchHit> = hits.collect();
         for hit in hits.into_iter().rev() {
-            self.sessions.remove(&hit.session_id);
+            self.shown.remove(self.conversations.of(&hit.session_id));
             self.waiting.push_front(hit);
         }
     }
 
     /// Whether there may be hits that were not shown yet.
     fn has_more(&mut self) -> bool {
-        let (sessions, every) = (&self.sessions, self.every);
+        let (shown, every) = (&self.shown, self.every);
+        let conversations = &self.conversations;
         self.waiting
-            .retain(|hit| every || !sessions.contains(&hit.session_id));
+            .retain(|hit| every || !shown.contains(conversations.of(&hit.session_id)));
         !self.waiting.is_empty() || self.cursor.is_some()
     }
 
@@ -183,6 +176,17 @@ impl Finding {
         if let Some(instead) = &hit.branch.instead {
             let text = cleaner.cut_line(&instead.text, MAX_SAID);
             said += &quoted(&format!("instead: {text}"));
+        }
+        for one in hit.branch.left_in_turn.iter().flat_map(|left| &left.newest) {
+            let reason = one.reason.as_ref().map(|reason| ("because", &reason.text));
+            let end = one.end.as_ref().map(|end| ("at the end", &end.text));
+            if let Some((about, text)) = reason.or(end).filter(|_| is_plain_id(&one.tip_id)) {
+                let text = cleaner.cut_line(text, MAX_SAID);
+                said += &quoted(&format!(
+                    "left in this turn: {}, {about}: {text}",
+                    one.tip_id
+                ));
+            }
         }
         // A hit whose ids are not plain has no branch to read.
         let branch = match is_plain_id(&hit.branch.tip_id) {

@@ -2,17 +2,20 @@
 
 use super::answers::{FACT_BYTES, Facts, TOKEN_BYTES, answer};
 use super::hits::snippets;
-use crate::clean::{Cleaner, folded, inert, shortened};
+use crate::clean::{Cleaner, folded, inert};
+use crate::cuts::shortened;
 use crate::history::{History, OpenSession, Result};
 use crate::request::Query;
 use crate::text::{Passage, quoted};
-use std::collections::{HashSet, VecDeque};
-use treelined_client::{Branch, SearchHit};
+use std::collections::{HashMap, HashSet};
+use treelined_client::SearchHit;
 
 /// The most tokens of the answer.
 const MAX_TOKENS: u64 = 2_000;
 /// The most branches in one answer. Each branch must be compared with the leaf.
 const MOST_BRANCHES: usize = 12;
+/// A hit with a smaller share of the best score is left out.
+const LEAST_SCORE: f64 = 0.5;
 /// The most reasons shown for a branch, the newest first.
 const MOST_REASONS: usize = 3;
 /// The most characters of a reason, of a snippet, and of the end of a branch.
@@ -37,16 +40,20 @@ impl TriedBranch {
         (self.hit.session_id.clone(), self.hit.branch.tip_id.clone())
     }
 
-    /// Another branch that was left in the turn of the hit, so that it answers the same prompt.
-    fn left(&self, branch: Branch) -> Self {
-        let mut hit = self.hit.clone();
-        hit.branch.tip_id = branch.tip_id;
-        hit.branch.on_active_path = false;
-        Self {
-            hit,
-            at: branch.last_activity,
-            snippet: self.snippet.clone(),
-        }
+    /// The branches that were left in the turn of the hit, so that they answer the same prompt.
+    fn left_in_turn(&self) -> impl Iterator<Item = Self> {
+        let left = self.hit.branch.left_in_turn.iter();
+        left.flat_map(|left| &left.newest).map(|one| {
+            let mut hit = self.hit.clone();
+            hit.branch.tip_id.clone_from(&one.tip_id);
+            hit.branch.on_active_path = false;
+            hit.branch.left_in_turn = None;
+            Self {
+                hit,
+                at: one.at.clone().unwrap_or_default(),
+                snippet: self.snippet.clone(),
+            }
+        })
     }
 
     fn is_of(&self, hit: &SearchHit) -> bool {
@@ -56,15 +63,9 @@ impl TriedBranch {
 
 pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     let readable = history.readable().await?;
-    let exact = Query::exact(topic);
-    let mut found = history.find(&exact, &readable, None).await?;
-    let mut words = "all";
-    if found.hits.is_empty() {
-        let question = Query::question(topic);
-        found = history.find(&question, &readable, None).await?;
-        words = "any";
-    }
-    let (mut branches, mut all) = branches(found.hits);
+    let question = Query::question(topic);
+    let found = history.find(&question, &readable, None).await?;
+    let (mut branches, all) = branches(found.hits);
     let hits: Vec<SearchHit> = branches.iter().map(|branch| branch.hit.clone()).collect();
     let mut cleaner = history.cleaner();
     let snippets = snippets(history, &hits, &mut cleaner).await?;
@@ -73,15 +74,13 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     }
     let room = usize::try_from(MAX_TOKENS * TOKEN_BYTES).unwrap_or_default() - FACT_BYTES;
     let (mut record, mut left, mut kept) = (String::new(), 0, 0);
-    let mut told: HashSet<(String, String)> = branches.iter().map(TriedBranch::names).collect();
-    let mut waiting: VecDeque<TriedBranch> = branches.into();
-    while let Some(branch) = waiting.pop_front() {
+    for branch in &branches {
         // A session that was deleted meanwhile has no branches.
         let Ok(open) = history.open(Some(&branch.hit.session_id)).await else {
             continue;
         };
-        let said = branch_and_left(&open, &branch, &mut cleaner).await;
-        let (said, more) = open.close_after(said).await?;
+        let said = branch_text(&open, branch, &mut cleaner).await;
+        let said = open.close_after(said).await?;
         if record.len() + said.len() > room && !record.is_empty() {
             break;
         }
@@ -90,18 +89,12 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
             true => kept += 1,
             false => left += 1,
         }
-        for branch in more.into_iter().rev() {
-            if left + kept + waiting.len() < MOST_BRANCHES && told.insert(branch.names()) {
-                all += 1;
-                waiting.push_front(branch);
-            }
-        }
     }
     let mut facts = Facts::default();
-    facts.add("words", words);
     facts.add("left", left);
     facts.add("kept", kept);
     facts.add("leftOut", all.saturating_sub(left + kept));
+    facts.near_words(&found.near_words);
     facts.add(
         "readOn",
         "why_left, read_branch or compare_branches with these ids",
@@ -109,41 +102,45 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     Ok(answer(facts, &record, cleaner))
 }
 
-/// The branches of the hits, the branch with the newest hit first, and the number of branches.
+/// The branches of the best hits and those that were left in the turns of these hits, the newest first, and the number of
+/// branches of all hits. An entry with a few words of a long topic is not about it.
 fn branches(hits: Vec<SearchHit>) -> (Vec<TriedBranch>, usize) {
-    let mut branches: Vec<TriedBranch> = Vec::new();
-    for hit in hits {
-        match branches.iter_mut().find(|branch| branch.is_of(&hit)) {
+    let least = hits.first().map_or(0.0, |hit| hit.score) * LEAST_SCORE;
+    let mut of_hits: Vec<TriedBranch> = Vec::new();
+    for hit in hits.into_iter().filter(|hit| hit.score >= least) {
+        match of_hits.iter_mut().find(|branch| branch.is_of(&hit)) {
             Some(branch) if branch.at < hit.at => branch.at = hit.at,
             Some(_) => {}
-            None => branches.push(TriedBranch {
+            None => of_hits.push(TriedBranch {
                 at: hit.at.clone(),
                 snippet: String::new(),
                 hit,
             }),
         }
     }
+    let order: Vec<(String, String)> = of_hits.iter().map(TriedBranch::names).collect();
+    let mut own: HashMap<(String, String), TriedBranch> =
+        order.iter().cloned().zip(of_hits).collect();
+    let mut known = HashSet::new();
+    let mut branches = Vec::new();
+    for names in order {
+        let Some(branch) = own.remove(&names) else {
+            continue;
+        };
+        known.insert(names);
+        let left: Vec<TriedBranch> = branch.left_in_turn().collect();
+        branches.push(branch);
+        for one in left {
+            let names = one.names();
+            if known.insert(names.clone()) {
+                branches.push(own.remove(&names).unwrap_or(one));
+            }
+        }
+    }
     let all = branches.len();
-    branches.sort_by(|one, other| other.at.cmp(&one.at));
     branches.truncate(MOST_BRANCHES);
+    branches.sort_by(|one, other| other.at.cmp(&one.at));
     (branches, all)
-}
-
-/// The text of a branch. If its hit is on the path to the leaf, also the branches that were left in the turn of the hit: the
-/// words of the prompt stand once, above the failed attempts and above the one that stayed.
-async fn branch_and_left(
-    open: &OpenSession<'_>,
-    branch: &TriedBranch,
-    cleaner: &mut Cleaner<'_>,
-) -> Result<(String, Vec<TriedBranch>)> {
-    let said = branch_text(open, branch, cleaner).await?;
-    let hit = &branch.hit;
-    let left = match hit.branch.on_active_path {
-        true => open.left_in_turn(&hit.entry_id, &hit.branch.tip_id).await?,
-        false => Vec::new(),
-    };
-    let left = left.into_iter().map(|left| branch.left(left));
-    Ok((said, left.collect()))
 }
 
 async fn branch_text(

@@ -98,9 +98,11 @@ async fn at_start(history: &History, input: &HookInput) -> Result<Option<String>
     let mut cleaner = history.cleaner();
     recalled.hits(history, &notes, &mut cleaner).await?;
     let newest: Vec<_> = own.newest().into_iter().take(NAMED * 4).cloned().collect();
-    let mut named = 0;
+    let mut named = HashSet::new();
     for row in newest {
-        if named < NAMED && own.have(history, &row.session_id).await {
+        let conversation = own.conversations.of(&row.session_id).to_owned();
+        let is_new = named.len() < NAMED && !named.contains(&conversation);
+        if is_new && own.have(history, &row.session_id).await {
             let name = row.name.as_deref().unwrap_or(&row.first_message);
             // Gemini CLI puts what is recalled in front of the first message.
             if name.contains(RECALLS) {
@@ -109,7 +111,7 @@ async fn at_start(history: &History, input: &HookInput) -> Result<Option<String>
             let (id, at) = (&row.session_id, cleaner.word(&row.modified));
             let name = line(name, MAX_NAME, &mut cleaner);
             recalled.add(&format!("\nsession {id}, {at}\n{}", quoted(&name)));
-            named += 1;
+            named.insert(conversation);
         }
     }
     Ok(recalled.end())
@@ -135,7 +137,7 @@ async fn after_failure(
     Ok((recalled.end(), is_behind))
 }
 
-/// The best hits in the user's own conversations, one of each. A hit whose ids are not plain is left out, since ids
+/// The best hits in the user's own conversations, one of each conversation. A hit whose ids are not plain is left out, since ids
 /// stand outside of the quotation.
 async fn own_hits(
     history: &History,
@@ -146,11 +148,11 @@ async fn own_hits(
     for hit in hits.into_iter().take(LOOKED_AT) {
         if taken.len() < MOST_HITS
             && has_plain_ids(&hit)
-            && !seen.contains(&hit.session_id)
+            && !seen.contains(own.conversations.of(&hit.session_id))
             && own.have(history, &hit.session_id).await
             && !is_echo(history, &hit).await
         {
-            seen.insert(hit.session_id.clone());
+            seen.insert(own.conversations.of(&hit.session_id).to_owned());
             taken.push(hit);
         }
     }

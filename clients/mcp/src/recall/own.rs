@@ -2,6 +2,7 @@
 //! agent must keep them.
 
 use crate::clean::is_plain_id;
+use crate::conversations::Conversations;
 use crate::history::{History, Result};
 use std::collections::{HashMap, HashSet};
 use std::env;
@@ -12,6 +13,7 @@ use treelined_client::SessionRow;
 /// The sessions of this directory that may be recalled, and all sessions from which they may come.
 pub(super) struct OwnSessions {
     rows: Vec<SessionRow>,
+    pub(super) conversations: Conversations,
     /// The ids of the sessions of this directory that are not archived. The conversation that asks is not among them.
     here: HashSet<String>,
     /// Whether [`OwnSessions::is_kept`] accepts a session, by its id.
@@ -30,8 +32,11 @@ impl OwnSessions {
             is_shown && directories.is_own(&row.cwd) && !is_of(row, native_id)
         });
         let here = here.map(|row| row.session_id.clone()).collect();
+        let mut conversations = Conversations::default();
+        rows.iter().for_each(|row| conversations.add(row));
         Ok(OwnSessions {
             rows,
+            conversations,
             here,
             known: HashMap::new(),
         })

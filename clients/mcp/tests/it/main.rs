@@ -95,6 +95,51 @@ impl Folders {
         ]);
     }
 
+    /// A conversation of Codex, as the session `record` that was recorded over ACP, and as the session that an import makes.
+    fn record_and_import(&self) {
+        let (id, cwd) = ("019a0000-0000-7000-8000-000000000001", self.path("work"));
+        let asked = "the zebra cache crossing";
+        let said = "Clear the zebra cache at the crossing.";
+        let at = |second: u32| format!("2026-01-01T00:00:{second:02}.000Z");
+        let item = |second: u32, role: &str, kind: &str, text: &str| {
+            let content = json!([{"type": kind, "text": text}]);
+            let payload = json!({"type": "message", "role": role, "content": content});
+            json!({"timestamp": at(second), "type": "response_item", "payload": payload})
+        };
+        let meta = json!({
+            "id": id, "timestamp": at(0), "cwd": cwd, "originator": "codex", "cli_version": "0.169.0",
+        });
+        let lines = [
+            json!({"timestamp": at(0), "type": "session_meta", "payload": meta}),
+            item(1, "user", "input_text", asked),
+            item(2, "assistant", "output_text", said),
+        ];
+        let folder = self.path("home/.codex/sessions/2026/01/01");
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(format!("rollout-2026-01-01T00-00-00-{id}.jsonl"));
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&file, text).unwrap();
+        let about = json!({
+            "type": "custom", "id": "about", "customType": "acp.session",
+            "data": {"agent": "codex-acp", "sessionId": id},
+        });
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": said}]});
+        // An import that finds a record goes on in it.
+        self.daemon(&[
+            (
+                "import_sessions",
+                json!({"from": "codex", "paths": [file], "final": true}),
+            ),
+            ("create_session", json!({"sessionId": "record", "cwd": cwd})),
+            ("append_entries", json!({"entries": [about]})),
+            (
+                "append_message",
+                json!({"message": {"role": "user", "content": asked}}),
+            ),
+            ("append_message", json!({"message": answer})),
+        ]);
+    }
+
     fn server(&self, args: &[&str]) -> Peer {
         self.server_with(&daemon(), args)
     }

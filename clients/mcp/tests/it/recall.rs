@@ -254,6 +254,25 @@ fn no_text_leads_out_of_the_quotation() {
     assert_eq!(folders.text(start()), None);
 }
 
+/// A conversation that was imported and then recorded once took the place of two.
+#[test]
+fn a_conversation_of_two_sessions_is_recalled_once() {
+    let folders = Folders::new();
+    folders.record_and_import();
+    let text = folders
+        .text(failure("error: zebra cache crossing"))
+        .unwrap();
+    assert_eq!(text.matches("\nentry ").count(), 1, "{text}");
+    folders.say("another", &folders.path("work"), "the zebra cache crossing");
+    let text = folders
+        .text(failure("error: zebra cache crossing"))
+        .unwrap();
+    assert_eq!(text.matches("\nentry ").count(), 2, "{text}");
+    let text = folders.text(start()).unwrap();
+    assert_eq!(text.matches("\nsession ").count(), 2, "{text}");
+    assert!(text.contains("\nsession another, "), "{text}");
+}
+
 /// An agent is shown only what this user's agents have recorded in this directory.
 #[test]
 fn only_own_conversations_of_this_directory_are_recalled() {

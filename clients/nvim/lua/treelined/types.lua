@@ -1073,6 +1073,7 @@
 ---@class treelined.HitBranch
 ---@field instead? treelined.SaidText The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
 ---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
+---@field leftInTurn? treelined.LeftInTurn The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none.
 ---@field onActivePath boolean Whether the entry is on the path to the leaf.
 ---@field reason? treelined.LeftReason Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
 ---@field tipId string The tip of the branch: on the active path the leaf, else the last tip below the entry.
@@ -1253,6 +1254,18 @@
 ---@field entries treelined.Entry[] The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB.
 ---@field expectedLeafId? string The leaf that the request expected; null at the empty position.
 ---@field leafId? string The actual leaf; null at the empty position.
+
+--- A branch that was left in the turn of an entry.
+---@class treelined.LeftAttempt
+---@field at? string The time of the tip. Absent if it has none.
+---@field end? treelined.SaidText The last text of the user or the assistant on the branch. Absent if its last 8 messages have none.
+---@field reason? treelined.LeftReason Why the branch was left, if the reason is known.
+---@field tipId string The tip of the branch.
+
+--- The branches that were left in the turn of an entry.
+---@class treelined.LeftInTurn
+---@field count integer The number of these branches.
+---@field newest treelined.LeftAttempt[] The newest ones first, at most 3.
 
 --- The reason why a branch was left.
 ---@class treelined.LeftReason

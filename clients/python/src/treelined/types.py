@@ -2646,6 +2646,8 @@ class HitBranch(_HitBranch, total=False):
     """Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path."""
     instead: SaidText
     """The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path."""
+    leftInTurn: LeftInTurn
+    """The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none."""
 
 
 class ImageBlock(TypedDict):
@@ -2990,6 +2992,31 @@ class LeafMovedDetails(TypedDict):
     """The actual leaf; null at the empty position."""
     entries: list[Entry]
     """The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100, and none if they exceed 256 KiB."""
+
+
+class _LeftAttempt(TypedDict):
+    tipId: str
+    """The tip of the branch."""
+
+
+class LeftAttempt(_LeftAttempt, total=False):
+    """A branch that was left in the turn of an entry."""
+
+    at: str
+    """The time of the tip. Absent if it has none."""
+    reason: LeftReason
+    """Why the branch was left, if the reason is known."""
+    end: SaidText
+    """The last text of the user or the assistant on the branch. Absent if its last 8 messages have none."""
+
+
+class LeftInTurn(TypedDict):
+    """The branches that were left in the turn of an entry."""
+
+    count: int
+    """The number of these branches."""
+    newest: list[LeftAttempt]
+    """The newest ones first, at most 3."""
 
 
 class LeftReason(TypedDict):

@@ -187,6 +187,19 @@ pub fn hit(hit: client::SearchHit) -> Hit {
         left_at: hit.branch.left_at.as_deref().map(text::line),
         reason: hit.branch.reason.map(|reason| text::line(&reason.text)),
         instead: hit.branch.instead.map(|said| text::line(&said.text)),
+        left_here: hit.branch.left_in_turn.map(|left| left_here(&left)),
+    }
+}
+
+/// The newest of the branches that were left in the turn of a hit, after their number if there are several.
+fn left_here(left: &client::LeftInTurn) -> String {
+    let newest = left.newest.first();
+    let reason = newest.and_then(|one| one.reason.as_ref().map(|reason| &reason.text));
+    let end = newest.and_then(|one| one.end.as_ref().map(|end| &end.text));
+    let said = text::line(reason.or(end).map_or("", String::as_str));
+    match left.count {
+        1 => said,
+        count => format!("{count} branches, {said}"),
     }
 }
 

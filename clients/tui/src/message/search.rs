@@ -99,6 +99,8 @@ pub struct Hit {
     pub reason: Option<String>,
     /// The first message of the branch that was tried instead, if it is known.
     pub instead: Option<String>,
+    /// The newest of the branches that were left in the turn of the hit, and their number.
+    pub left_here: Option<String>,
 }
 
 /// A word or a filter that no entry has, and a similar one that entries have.

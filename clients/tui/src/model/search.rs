@@ -138,7 +138,8 @@ impl SearchView {
         let near = near.map(HitLine::Near);
         let groups = self.groups.iter().flat_map(|group| {
             let hits = group.hits.iter().flat_map(|hit| {
-                let left = hit.reason.is_some() || hit.instead.is_some();
+                let story = hit.reason.is_some() || hit.instead.is_some();
+                let left = story || hit.left_here.is_some();
                 std::iter::once(HitLine::Hit(hit)).chain(left.then_some(HitLine::Left(hit)))
             });
             let (id, name) = (&group.session_id, &group.session_name);

@@ -82,13 +82,17 @@ fn choice_line(
     restyled(theme, spans, selected, columns)
 }
 
-/// Returns the line that says why the branch of a hit was left, and what was tried instead. If it is too narrow
-/// for both, it says only why the branch was left.
+/// Returns the line that says why the branch of a hit was left, and what was tried instead, or what was left in the turn
+/// of the hit. If it is too narrow for both, it says only why the branch was left.
 fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let indent = if columns < WIDE { 3 } else { 3 + FIELD + 1 };
     let mut spans = vec![Span::raw(" ".repeat(indent))];
-    let parts = [("left: ", &hit.reason), ("instead: ", &hit.instead)];
+    let parts = [
+        ("left: ", &hit.reason),
+        ("instead: ", &hit.instead),
+        ("left here: ", &hit.left_here),
+    ];
     let mut parts: Vec<_> = parts
         .iter()
         .filter_map(|(about, text)| Some((*about, text.as_ref()?)))

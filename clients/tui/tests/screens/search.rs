@@ -24,6 +24,7 @@ fn hit(session: &str, entry: &str, text: &str, word: &str) -> Hit {
         left_at: None,
         reason: None,
         instead: None,
+        left_here: None,
     }
 }
 

@@ -4539,6 +4539,10 @@ export interface HitBranch {
    * The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
    */
   instead?: SaidText;
+  /**
+   * The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none.
+   */
+  leftInTurn?: LeftInTurn;
 }
 /**
  * The reason why a branch was left.
@@ -4569,6 +4573,40 @@ export interface SaidText {
    * Its text on one line, at most 200 characters.
    */
   text: string;
+}
+/**
+ * The branches that were left in the turn of an entry.
+ */
+export interface LeftInTurn {
+  /**
+   * The number of these branches.
+   */
+  count: number;
+  /**
+   * The newest ones first, at most 3.
+   */
+  newest: LeftAttempt[];
+}
+/**
+ * A branch that was left in the turn of an entry.
+ */
+export interface LeftAttempt {
+  /**
+   * The tip of the branch.
+   */
+  tipId: string;
+  /**
+   * The time of the tip. Absent if it has none.
+   */
+  at?: string;
+  /**
+   * Why the branch was left, if the reason is known.
+   */
+  reason?: LeftReason;
+  /**
+   * The last text of the user or the assistant on the branch. Absent if its last 8 messages have none.
+   */
+  end?: SaidText;
 }
 /**
  * The params of `get_children`.

@@ -21,6 +21,11 @@ export interface Hit {
     /** Why the branch was left, and what was tried instead. Absent if this is not known. */
     reason?: { kind: string; entryId: string; text: string };
     instead?: { entryId: string; text: string };
+    /** The branches that were left in the turn of the hit, the newest first. */
+    leftInTurn?: {
+      count: number;
+      newest: { tipId: string; reason?: { text: string }; end?: { text: string } }[];
+    };
   };
 }
 

@@ -179,7 +179,9 @@ export function HitLine({ hit }: { hit: Hit }) {
     end = to;
   }
   parts.push(visible(chars.slice(end).join('')));
-  const { onActivePath, reason, instead } = hit.branch;
+  const { onActivePath, reason, instead, leftInTurn } = hit.branch;
+  const newest = leftInTurn?.newest[0];
+  const leftHere = newest?.reason ?? newest?.end;
   return (
     <>
       <span class="session-title snippet" dir="auto">
@@ -190,7 +192,7 @@ export function HitLine({ hit }: { hit: Hit }) {
         {onActivePath ? '' : ', on a branch that was left'}
       </span>
       <time dateTime={hit.at}>{age(hit.at, Date.now())}</time>
-      {(reason ?? instead) && (
+      {(reason ?? instead ?? leftHere) && (
         <span class="session-left">
           {reason && (
             <span dir="auto">
@@ -200,6 +202,12 @@ export function HitLine({ hit }: { hit: Hit }) {
           {instead && (
             <span dir="auto">
               <b>instead:</b> {visible(instead.text)}
+            </span>
+          )}
+          {leftHere && (
+            <span dir="auto">
+              <b>left here:</b> {(leftInTurn?.count ?? 1) > 1 && `${leftInTurn?.count} branches, `}
+              {visible(leftHere.text)}
             </span>
           )}
         </span>

@@ -10,6 +10,8 @@ pub struct Completion {
     pub start: usize,
     pub end: usize,
     pub items: Vec<CompletionItem>,
+    /// The filter whose values only the sessions know, and the beginning of the value.
+    pub unknown: Option<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +38,20 @@ pub fn complete(text: &str, position: usize) -> Completion {
             let word = before.get(token.start..).unwrap_or_default();
             let is_word = matches!(token.kind, TokenKind::Word(_) | TokenKind::Filter { .. });
             if !is_word || word.contains('"') {
-                let items = Vec::new();
                 return Completion {
                     start: end,
                     end,
-                    items,
+                    ..Completion::default()
                 };
             }
             word
         }
     };
-    let (typed, items) = match filter_in(word) {
+    let filter = filter_in(word);
+    let of_sessions = |filter: Filter| matches!(filter, Filter::Tool | Filter::Tag | Filter::Git);
+    let unknown = filter.filter(|(filter, _)| of_sessions(*filter));
+    let unknown = unknown.map(|(filter, value)| (filter.name(), value.to_owned()));
+    let (typed, items) = match filter {
         Some((Filter::In, fields)) => {
             let field = fields.rsplit(',').next().unwrap_or_default();
             (field, values(Filter::In, field))
@@ -55,7 +60,12 @@ pub fn complete(text: &str, position: usize) -> Completion {
         None => (word, filters(word)),
     };
     let start = end - typed.chars().count();
-    Completion { start, end, items }
+    Completion {
+        start,
+        end,
+        items,
+        unknown,
+    }
 }
 
 fn filters(typed: &str) -> Vec<CompletionItem> {

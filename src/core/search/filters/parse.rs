@@ -67,6 +67,7 @@ impl Filters {
                     }
                     words.push(word.to_owned());
                 }
+                TokenKind::Phrase("") | TokenKind::ExcludedPhrase("") => {}
                 TokenKind::Phrase(phrase) => words.push(quoted(phrase)),
                 TokenKind::Excluded(word) => {
                     if let Some((filter, _)) = filter_in(word) {

@@ -3,6 +3,7 @@
 use super::search_hits::{fitting, wire_hit, wire_totals};
 use super::team_search;
 use super::times::time;
+use crate::access;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
@@ -25,7 +26,7 @@ use treelined_files::clock::SystemSource;
 use treelined_find::{
     self, AskIndex, AskRequest, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
     NearWords, Phrases, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
-    SearchedStore, UnreadFile,
+    SearchedStore, UnreadFile, WantedDirectory,
 };
 use treelined_wire as wire;
 
@@ -43,7 +44,8 @@ const RANKS_ALL: &str =
 const NO_TEAM: &str = "sessions of the team do not exist for a connection with an access";
 /// Why a text cannot be asked.
 const NO_WORD: &str = "has no word that can be asked for: a word has letters or digits, and at most 64 bytes; \
-                       the mode `words` finds every text";
+                       an exact search finds every text";
+const EMPTY: &str = "is empty: write a word, or a filter such as type:note";
 
 pub(in crate::rpc) fn search(
     arrival: &Arrival<'_>,
@@ -151,32 +153,60 @@ fn of_team(
     fits: usize,
 ) -> Result<wire::SearchResult> {
     let Wanted::Answer(request) = wanted else {
-        let why = "needs a question: `mode: \"ask\"` with a word, and no cursor";
+        let why = "needs a question (`ask`) with a word, and no cursor";
         return Err(Error::invalid_params("team", why));
     };
     team_search::answer(team, request, now, fits)
 }
 
 pub(in crate::rpc) fn complete_query(
-    _: &Caller<'_>,
+    caller: &Caller<'_>,
     params: wire::CompleteQueryParams,
-) -> Result<wire::CompleteQueryResult> {
-    let position = params
-        .position
-        .map(|position| usize::try_from(position).unwrap_or(usize::MAX));
-    let completed = complete(&params.query, position.unwrap_or(usize::MAX));
-    let items = completed
-        .items
-        .into_iter()
-        .map(|item| wire::QueryCompletion {
-            text: item.text,
-            about: Some(item.about.to_owned()).filter(|about| !about.is_empty()),
-        });
-    Ok(wire::CompleteQueryResult {
-        start: completed.start as u64,
-        end: completed.end as u64,
-        items: items.collect(),
-    })
+) -> Result<Remainder<wire::CompleteQueryResult>> {
+    let call = caller.call();
+    let completed = move || {
+        let position = params
+            .position
+            .map(|position| usize::try_from(position).unwrap_or(usize::MAX));
+        let completed = complete(&params.query, position.unwrap_or(usize::MAX));
+        let items = completed.items.into_iter();
+        let mut items: Vec<wire::QueryCompletion> = items
+            .map(|item| wire::QueryCompletion {
+                text: item.text,
+                about: Some(item.about.to_owned()).filter(|about| !about.is_empty()),
+            })
+            .collect();
+        if let Some((filter, typed)) = &completed.unknown {
+            let within = call.connection.rights().directory_test();
+            let everything = request(
+                wire::SearchParams::default(),
+                Some(Filters::default()),
+                Mode::Words,
+            );
+            let request = SearchRequest {
+                within: within.map(DirectoryTest),
+                ..everything?
+            };
+            let searched = SearchedStore {
+                store: &call.daemon.files.store,
+                index: IndexSettings::of_environment(),
+            };
+            let (index, value) = (&call.daemon.ask_index, (*filter, typed.as_str()));
+            let values =
+                treelined_find::known_values(searched, index, &request, value, &call.cancel)?;
+            items.extend(
+                values
+                    .into_iter()
+                    .map(|text| wire::QueryCompletion { text, about: None }),
+            );
+        }
+        Ok(wire::CompleteQueryResult {
+            start: completed.start as u64,
+            end: completed.end as u64,
+            items,
+        })
+    };
+    Ok(Remainder::of(blocking(completed)))
 }
 
 /// The kind of search that a request wants.
@@ -224,6 +254,9 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         wire::SearchSyntax::Plain => (None, mode),
         wire::SearchSyntax::Filters => {
             let said = filters(&mut params, mode)?;
+            if said == Filters::default() && !has_filter(&params) {
+                return Err(Error::invalid_params("query", EMPTY));
+            }
             let mode = said.mode();
             (Some(said), mode)
         }
@@ -278,7 +311,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         _ => Query::parse(&params.query, mode),
     };
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
-    let query = query.ok_or_else(|| Error::invalid_params("query", "is empty"))?;
+    let query = query.ok_or_else(|| Error::invalid_params("query", EMPTY))?;
     let said = said.unwrap_or_default();
     let without = match (params.without.as_deref(), said.without.as_str()) {
         (None, "") => None,
@@ -319,13 +352,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         query,
         without,
         fields,
-        directories: [
-            params.cwd.as_deref().map(name::directory),
-            named_directory.clone(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        directory: params.cwd.as_deref().map(wanted_directory),
         named_directory,
         named_entries,
         within: None,
@@ -341,6 +368,22 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
         limit,
         after: after.transpose()?,
     })
+}
+
+/// Whether the params limit which entries are found.
+fn has_filter(params: &wire::SearchParams) -> bool {
+    let names = [
+        &params.cwd,
+        &params.session_id,
+        &params.tool,
+        &params.source,
+        &params.role,
+        &params.entry_type,
+        &params.without,
+        &params.since,
+        &params.until,
+    ];
+    names.iter().any(|name| name.is_some()) || params.fields.is_some() || params.branches.is_some()
 }
 
 /// Reads the query as filters. The text of the filters replaces the query.
@@ -391,8 +434,17 @@ fn branches(given: Option<BranchFilter>, said: Option<BranchFilter>) -> Result<B
     )
 }
 
+/// A directory with a test of sessions. Links and `..` are resolved, as the file system is now.
+fn wanted_directory(path: &str) -> WantedDirectory {
+    let written = name::directory(path);
+    WantedDirectory {
+        has: DirectoryTest(access::directory_test(&written)),
+        written,
+    }
+}
+
 /// The directory of a filter, in the form in which sessions are compared with it.
-fn directory(cwd: Written, base: Option<&str>) -> Result<String> {
+fn directory(cwd: Written, base: Option<&str>) -> Result<WantedDirectory> {
     let Written { value, position } = cwd;
     let refused = |reason: &str| {
         Err(fault(Fault {
@@ -409,15 +461,15 @@ fn directory(cwd: Written, base: Option<&str>) -> Result<String> {
         (_, Some(base)) => format!("{base}/{value}"),
         (_, None) => {
             return refused(
-                "is a relative directory, and the client names none; write an absolute one",
+                "is a relative directory, and this client has none: write an absolute one, such as cwd:/home/ada",
             );
         }
     };
     if !path.split('/').any(|part| part == "..") {
-        return Ok(name::directory(&path));
+        return Ok(wanted_directory(&path));
     }
     match std::fs::canonicalize(&path) {
-        Ok(real) => Ok(real.to_string_lossy().into_owned()),
+        Ok(real) => Ok(wanted_directory(&real.to_string_lossy())),
         Err(error) => refused(&format!("is a directory that cannot be found: {error}")),
     }
 }

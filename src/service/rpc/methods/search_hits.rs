@@ -3,7 +3,9 @@
 use crate::daemon::convert::line::line;
 use treelined_core::error::Result;
 use treelined_core::timestamp;
-use treelined_find::{Branch, Hit, LeftBranch, LeftReason, ReasonKind, SaidText, Totals};
+use treelined_find::{
+    Branch, Hit, LeftAttempt, LeftBranch, LeftInTurn, LeftReason, ReasonKind, SaidText, Totals,
+};
 use treelined_wire as wire;
 
 /// The first hits, as many as fit into `fits` bytes, but at least one.
@@ -28,6 +30,7 @@ pub(super) fn wire_hit(hit: &Hit) -> wire::SearchHit {
         on_active_path,
         left_at,
         left,
+        in_turn,
     } = hit.branch.clone();
     let LeftBranch { reason, instead } = left.unwrap_or_default();
     let ranges = hit.excerpt.ranges.iter();
@@ -50,6 +53,7 @@ pub(super) fn wire_hit(hit: &Hit) -> wire::SearchHit {
             left_at,
             reason: reason.map(wire_reason),
             instead: instead.map(wire_said),
+            left_in_turn: in_turn.map(|left| wire_left(&left)),
         },
         author: None,
     }
@@ -64,6 +68,19 @@ fn wire_reason(LeftReason { kind, said }: LeftReason) -> wire::LeftReason {
         },
         entry_id: said.entry_id,
         text: said.text,
+    }
+}
+
+fn wire_left(left: &LeftInTurn) -> wire::LeftInTurn {
+    let attempt = |one: &LeftAttempt| wire::LeftAttempt {
+        tip_id: one.tip_id.clone(),
+        at: one.at.map(timestamp::format),
+        reason: one.reason.clone().map(wire_reason),
+        end: one.end.clone().map(wire_said),
+    };
+    wire::LeftInTurn {
+        count: left.count,
+        newest: left.newest.iter().map(attempt).collect(),
     }
 }
 

@@ -33,7 +33,10 @@ pub(super) fn answer(
     let found = team.find(&TeamQuestion {
         terms: terms.collect(),
         session: filters.session.clone(),
-        directories: filters.directories.clone(),
+        directories: filters
+            .wanted_directories()
+            .map(|wanted| wanted.written.clone())
+            .collect(),
     })?;
     let ranked = rank_lines(request, &found, now);
     let hits = ranked.hits.iter().map(|(hit, author)| wire::SearchHit {

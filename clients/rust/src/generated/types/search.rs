@@ -23,6 +23,38 @@ pub struct HitBranch {
     /// The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<SaidText>,
+    /// The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_in_turn: Option<LeftInTurn>,
+}
+
+/// A branch that was left in the turn of an entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct LeftAttempt {
+    /// The tip of the branch.
+    pub tip_id: String,
+    /// The time of the tip. Absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Why the branch was left, if the reason is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<LeftReason>,
+    /// The last text of the user or the assistant on the branch. Absent if its last 8 messages have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<SaidText>,
+}
+
+/// The branches that were left in the turn of an entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct LeftInTurn {
+    /// The number of these branches.
+    pub count: u64,
+    /// The newest ones first, at most 3.
+    pub newest: Vec<LeftAttempt>,
 }
 
 /// The reason why a branch was left.
