@@ -253,7 +253,7 @@ fn a_long_answer_ends_with_a_sentence() {
     let text = format!("First one. Second two! {}", "x".repeat(500));
     let outline = outline(&of(vec![assistant(&text, &[])]));
     assert!(
-        outline.ends_with("last answer: First one. Second two!\n"),
+        outline.ends_with("Last answer:\n- First one. Second two!\n"),
         "{outline}"
     );
 }
