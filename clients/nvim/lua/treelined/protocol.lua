@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50',
+  schema_hash = 'sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50"
+SCHEMA_HASH = "sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

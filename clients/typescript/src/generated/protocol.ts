@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:4dcc769c14059e66cc8eb82fc1de81018efa1a1ca9655f7fb3f6a93e4f9bba50';
+export const SCHEMA_HASH = 'sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a';
 
 /** Params and result by method. */
 export interface Methods {

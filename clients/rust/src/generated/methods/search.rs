@@ -45,7 +45,7 @@ impl Client {
     ///
     /// - `query`: A text in the language of filters.
     ///
-    /// Errors: `invalidParams`.
+    /// Errors: `invalidParams`, `storageIo`, `cancelled`.
     pub fn complete_query(
         &self,
         query: impl Into<String>,
