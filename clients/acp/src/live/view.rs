@@ -105,9 +105,9 @@ impl Outline {
         rows.rfind(|row| row.label.as_deref() == Some(label))
     }
 
-    /// The number of the last prompt at or above a row.
-    fn prompt_above(&self, id: &str) -> Option<usize> {
-        self.up(Some(id)).find_map(|(_, row)| row.number)
+    /// The last prompt at or above a row.
+    fn prompt_above(&self, id: &str) -> Option<&Row> {
+        self.prompts_up(Some(id)).next()
     }
 
     /// The prompts with their numbers, and the position of the conversation. `at` is an entry with a row.
@@ -171,21 +171,25 @@ impl Outline {
     }
 
     fn branch(&self, (branch, at, is_here): &(Branch, Option<String>, bool)) -> String {
-        let number = at.as_deref().and_then(|at| self.prompt_above(at));
-        let number = number.map_or_else(String::new, |number| format!("{number} "));
+        let prompt = at.as_deref().and_then(|at| self.prompt_above(at));
         let messages = match branch.message_count {
             1 => "1 message".to_owned(),
             count => format!("{count} messages"),
         };
         let name = shortened(&branch.name, MAX_PREVIEW);
+        let title = match prompt.and_then(|row| Some((row.number?, &row.preview))) {
+            Some((number, preview)) if *preview == name => format!("{number} {name}"),
+            Some((number, preview)) => format!("{number} {preview} · {name}"),
+            None => name,
+        };
         let minute = branch.last_activity.get(..16).unwrap_or_default();
         let minute = minute.replace('T', " ");
         let here = if *is_here { " ← here" } else { "" };
-        format!("{number}{name} ({messages}, {minute}){here}")
+        format!("{title} ({messages}, {minute}){here}")
     }
 
-    /// The list of branches. The row of the entry beside a branch has the number of the branch. The boolean says
-    /// whether the conversation is on the branch.
+    /// The list of branches, each with its last prompt, to whose end the number leads, and with its name. The boolean
+    /// says whether the conversation is on the branch.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {
             return "There are no branches yet.".to_owned();
@@ -297,7 +301,8 @@ mod tests {
                 "````text\n● 1 user u1\n├─ ○ 3 {long}\n│  ○ assistant a6 [ok]\n└─ ● 2 a ``` b ← here\n````\n"
             )
         );
-        assert_eq!(outline.prompt_above("a6"), Some(3));
+        let above = outline.prompt_above("a6");
+        assert_eq!(above.and_then(|row| row.number), Some(3));
         assert_eq!(Outline::of(&[]).text(None), "There are no prompts yet.");
     }
 

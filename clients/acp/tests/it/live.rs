@@ -78,7 +78,7 @@ fn commands_are_answered_and_never_reach_the_agent() {
     let lines: Vec<_> = branches.lines().collect();
     assert_eq!(lines.len(), 4, "{branches}");
     assert!(
-        lines[1].starts_with("● 2 ours (2 messages, 20"),
+        lines[1].starts_with("● 2 two · ours (2 messages, 20"),
         "{branches}"
     );
     assert!(lines[1].ends_with(" ← here"), "{branches}");

@@ -43,7 +43,7 @@ export function StatsView({ app, session }: { app: App; session: Session }) {
   return (
     <Dialog title="Statistics" wide close={() => app.close()}>
       {total ? <Figures stats={total} /> : <p class="waiting">Counting…</p>}
-      <h3>Branches</h3>
+      <h3>Branches, each from its first message on</h3>
       {lines ? <Branches app={app} lines={lines} /> : <p class="waiting">Counting…</p>}
       {session.source.usage && <AllSessions app={app} source={session.source} />}
     </Dialog>
@@ -213,6 +213,7 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   // A person usually looks for the newest day, so it is first.
   const shown = by === 'day' ? rows.toReversed() : rows;
   const notes = [
+    by === 'branch' ? 'each branch from its fork on; what several share counts for the active one' : '',
     total.costs.estimated === null ? '' : `~ is estimated by prices, ${usage.prices}`,
     total.costs.unknownAnswers > 0 ? '? stands for costs that are not known' : '',
     moreRows > 0 ? `${number(moreRows)} more rows` : '',
