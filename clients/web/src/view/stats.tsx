@@ -213,7 +213,9 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   // A person usually looks for the newest day, so it is first.
   const shown = by === 'day' ? rows.toReversed() : rows;
   const notes = [
-    by === 'branch' ? 'each branch from its fork on; what several share counts for the active one' : '',
+    by === 'branch'
+      ? 'each branch from its fork on; what several share counts for the active one'
+      : '',
     total.costs.estimated === null ? '' : `~ is estimated by prices, ${usage.prices}`,
     total.costs.unknownAnswers > 0 ? '? stands for costs that are not known' : '',
     moreRows > 0 ? `${number(moreRows)} more rows` : '',
