@@ -123,7 +123,9 @@ fn a_fault_says_where_it_is_and_what_to_write() {
 #[test]
 fn filters_and_values_are_completed() {
     let completed = |text: &str, position: usize| {
-        let Completion { start, end, items, .. } = complete(text, position);
+        let Completion {
+            start, end, items, ..
+        } = complete(text, position);
         let items: Vec<String> = items.into_iter().map(|item| item.text).collect();
         (start, end, items.join(" "))
     };
