@@ -23,6 +23,7 @@ say so in their help.";
 
 const ENVIRONMENT: &str = "
 Environment:
+  TREELINED_CONFIG       like --config
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_SOCKET       the socket of the shared daemon
   TREELINED_IDLE_EXIT    like --idle-exit of serve
@@ -59,13 +60,17 @@ impl Arguments {
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
         let begins_with_option = words.get(1).is_none_or(is_option);
-        match begins_with_option.then(|| OptionsAlone::try_parse_from(words)) {
-            Some(Ok(OptionsAlone { options })) => Ok(Self {
+        let read = match begins_with_option.then(|| OptionsAlone::try_parse_from(words)) {
+            Some(Ok(OptionsAlone { options })) => Self {
                 command: None,
                 options,
-            }),
-            _ => Self::try_parse_from(words),
-        }
+            },
+            _ => Self::try_parse_from(words)?,
+        };
+        Ok(Self {
+            options: read.options.with_environment(),
+            ..read
+        })
     }
 
     /// Whether an interrupt ends the command at once. Daemons end in order, and programs of other packages end by

@@ -158,6 +158,13 @@ fn hand_over(
     let answer: Answer =
         serde_json::from_str(answered.get()).context("read the answer to continue_session")?;
     say(&answer)?;
+    if !args.is_read_only() {
+        let back = format!("treelined import --from {}", args.tool);
+        writeln!(
+            io::stderr(),
+            "afterwards: {back} brings the answers into this tree"
+        )?;
+    }
     if let Some(text) = &answer.text {
         let text = match io::stdout().is_terminal() {
             true => Cow::Owned(clean(text)),

@@ -177,7 +177,7 @@ remedies! {
     ShuttingDown FAILED "run the command again: it starts another daemon";
     SessionNotFound NOT_FOUND "`treelined list --all` shows the sessions, `treelined restore` the deleted ones";
     SessionBusy FAILED "wait until the move, the compaction or the turn ends";
-    SessionLocked FAILED "run the command again in a moment: another program is writing to the session";
+    SessionLocked FAILED "close the session in the other program, or run the command again in a moment";
     HeaderMissing FAILED "`treelined doctor FILE` says what the file holds";
     VersionUnsupported FAILED "update treelined: a newer program has written the file";
     ReadOnly FAILED "make the file writable, or work on a copy of it";

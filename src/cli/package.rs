@@ -2,7 +2,7 @@
 //! one.
 
 use super::failure::{FAILED, ShellError};
-use super::options::Options;
+use super::options::{CONFIG_VARIABLE, Options};
 use anyhow::Context;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +32,7 @@ pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
 }
 
 /// Replaces this process with the program `name`, which is beside this program or else on the `PATH`. It uses this
-/// program as its daemon.
+/// program as its daemon, with the same configuration file.
 pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     become_program(options, name, as_typed(&args.arguments))
 }
@@ -56,6 +56,9 @@ pub(super) fn become_program<A: AsRef<OsStr>>(
     let mut command = Command::new(program_beside(name)?);
     if let Some(folder) = &options.session_dir {
         command.arg("--session-dir").arg(folder);
+    }
+    if let Some(file) = &options.config {
+        command.env(CONFIG_VARIABLE, std::path::absolute(file)?);
     }
     command.args(args).env("TREELINED_BIN", own);
     let error = process::exec(&mut command);

@@ -133,9 +133,24 @@ impl SettingLines {
         Some((text, line.origin == SettingOrigin::Default))
     }
 
+    /// The settings before all sections, and then those of each section together: a table of TOML is there once, and what
+    /// stands below its name belongs to it.
+    fn by_section(&self) -> Vec<&SettingLine> {
+        let mut sections = vec![""];
+        for line in &self.0 {
+            if !sections.contains(&&*line.section) {
+                sections.push(&line.section);
+            }
+        }
+        let place = |line: &&SettingLine| sections.iter().position(|of| *of == line.section);
+        let mut lines: Vec<&SettingLine> = self.0.iter().collect();
+        lines.sort_by_key(place);
+        lines
+    }
+
     pub(super) fn describe(&self, text: &mut String) {
         let mut section = "";
-        for line in &self.0 {
+        for line in self.by_section() {
             let of = &line.section;
             // Each hook and each extension is its own table, which begins with this key.
             let begins = [("[hooks]", "events"), ("[extensions]", "name")];
@@ -203,6 +218,20 @@ fn string(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// `[access.NAME]` is read before some settings without a section. They were printed below `[]`.
+    #[test]
+    fn settings_without_a_section_come_first() {
+        let mut lines = SettingLines::default();
+        for (of, key) in [("a", "one"), ("", "two"), ("b", "three"), ("a", "four")] {
+            lines.push((of, key), key.into(), SettingOrigin::File);
+        }
+        let mut shown = String::new();
+        lines.describe(&mut shown);
+        let read: toml::Table = shown.parse().unwrap();
+        let expected = "two = 'two'\n[a]\none = 'one'\nfour = 'four'\n[b]\nthree = 'three'\n";
+        assert_eq!(read, expected.parse().unwrap(), "{shown}");
+    }
 
     proptest! {
         /// Keys and values were printed as Rust strings or raw, with controls that a terminal obeys, and

@@ -504,6 +504,8 @@ fn the_command_says_what_is_lost_and_what_to_run() {
     let file = made.text().lines().next().unwrap().to_owned();
     assert!(Path::new(&file).is_file(), "{}", made.text());
     assert!(made.text().contains("claude --resume"));
+    let back = "treelined import --from claude-code brings the answers";
+    assert!(made.stderr.contains(back), "{}", made.stderr);
     let wrong = run(&["no-such-entry", "--in", "codex"]);
     assert_eq!(wrong.code, Some(3), "{}", wrong.stderr);
     let json = run(&["--in", "pi", "--json"]);

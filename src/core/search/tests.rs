@@ -261,7 +261,7 @@ fn an_excerpt_is_cut_between_words_and_shows_it() {
         "before {}/needle.rs it is {path} {path} {path}",
         "d".repeat(62)
     );
-    let expected = format!("…{}/[needle].rs it is {path}…", "d".repeat(62));
+    let expected = format!("…{}/[needle].rs it is {path} {path}…", "d".repeat(62));
     check(&field, &expected);
     // A word of more than 64 characters is cut.
     let field = format!("{}needle{}", "a".repeat(90), "b".repeat(300));

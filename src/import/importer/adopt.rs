@@ -227,6 +227,11 @@ impl<'a> Adoption<'a> {
             if !handed.is_end(cursor) {
                 return Ok(Outcome::New(Next::Nowhere));
             }
+            if record.is_none()
+                && let Some(prompt) = self.prompt(contents, entry, continuation)?
+            {
+                return Ok(Outcome::Adopted(Some(prompt), Next::Nowhere));
+            }
             let last = handed.entry(cursor).and_then(|last| self.tree.find(&last));
             start = Next::Recorded(At::behind(last));
         }
@@ -339,6 +344,27 @@ impl<'a> Adoption<'a> {
         let body = self.maker.body(contents, entry)?;
         let said = said(&body.members);
         Ok(handed.behind(at, &said))
+    }
+
+    /// The message of the user that was handed over as the first prompt, if it has the words of this node.
+    fn prompt(
+        &self,
+        contents: &mut dyn Contents,
+        entry: &TreeEntry,
+        continuation: &Continuation,
+    ) -> Result<Option<String>> {
+        let EntryContent::Node { member, node, .. } = entry.content else {
+            return Ok(None);
+        };
+        if continuation.prompts.is_empty()
+            || self.maker.find(member, node)?.1.kind != NodeKind::User
+        {
+            return Ok(None);
+        }
+        let said = said(&self.maker.body(contents, entry)?.members);
+        let mut prompts = continuation.prompts.iter();
+        let same = prompts.find(|(_, words)| !said.is_empty() && *words == said);
+        Ok(same.map(|(id, _)| id.clone()))
     }
 
     /// If a native session has none of the messages that were handed over, it becomes a branch below the last of

@@ -9,6 +9,8 @@ pub(crate) struct Continuation {
     /// The last entry of the path.
     pub(crate) entry_id: String,
     pub(crate) handed: HandedOver,
+    /// The messages of the user below that entry which were there when the path was handed over: each id, with the parts.
+    pub(crate) prompts: Vec<(String, Vec<Said>)>,
 }
 
 /// The texts of a path that was handed over, as the tool returns them.

@@ -9,7 +9,7 @@ use super::recorded::{At, Record, records_of};
 use crate::family::forest::MemberNumber;
 use crate::format;
 use crate::member::{Member, NodeKind};
-use crate::neutral::{NeutralPath, Options, PathHash, Said, hash};
+use crate::neutral::{NeutralPath, Options, PathHash, Said, hash, parts_of};
 use crate::tool::Tool;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use treelined_core::context::PathStep;
 use treelined_core::context::handed::{self, MAX_BYTES};
-use treelined_core::entry::Kind as EntryKind;
+use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
@@ -27,6 +27,9 @@ use treelined_files::log::OpenedLog;
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
 use treelined_files::store::catalogue::{CatalogueRow, Rows};
+
+/// The most messages of the user below a path that are compared with the first prompt of the tool.
+const MAX_PROMPTS: usize = 64;
 
 /// The member `data.continuation` of a leaf record: a path that was handed over to a tool.
 #[derive(Debug, Clone, Deserialize)]
@@ -194,7 +197,33 @@ impl ContinuationRecord {
         Ok(handed.map(|handed| Continuation {
             entry_id: self.entry_id.clone(),
             handed,
+            prompts: self.prompts(opened),
         }))
+    }
+
+    /// The messages of the user below the path that were there when it was handed over. If the path ended with such a
+    /// message, the tool has got it as its first prompt.
+    fn prompts(&self, opened: &OpenedLog) -> Vec<(String, Vec<Said>)> {
+        let (tree, bodies) = (&opened.tree, opened.log.bodies());
+        let mut looked: Vec<Node> = tree.find(&self.entry_id).into_iter().collect();
+        let (mut at, mut prompts) = (0, Vec::new());
+        while let Some(above) = looked.get(at).copied()
+            && prompts.len() < MAX_PROMPTS
+        {
+            at += 1;
+            for node in tree.children(Some(above)) {
+                let is_prompt = tree.kind(node) == EntryKind::Message
+                    && tree.role(node) == Role::User
+                    && tree.timestamp(node).is_none_or(|said| said <= self.at);
+                if tree.kind(node).is_bookkeeping() {
+                    looked.push(node);
+                } else if is_prompt && let Ok(line) = bodies.read(tree.place(node)) {
+                    let message = json::get(&line, "message").unwrap_or_default();
+                    prompts.push((tree.id(node).to_owned(), parts_of(message)));
+                }
+            }
+        }
+        prompts
     }
 
     /// Computes the path of the continuation from the session as it is now. `None` if this fails, or if the path has

@@ -187,6 +187,30 @@ fn two_conversations_of_one_agent_are_two_branches() {
     }
 }
 
+/// A person writes a message and goes on in an agent, which gets the message as its first prompt. The message was there twice, and the
+/// one on the path to the leaf had no answer.
+#[test]
+fn a_message_that_was_handed_over_as_the_prompt_is_there_once() {
+    for tool in Tool::AGENTS {
+        let tour = Tour::new();
+        tour.append(&json!({ "type": "message", "id": "asked", "parentId": "e6",
+            "timestamp": "2026-03-01T09:50:00.000Z",
+            "message": { "role": "user", "content": "QUESTION one", "timestamp": 1 } }));
+        let mut guest = tour.hand_over("asked", tool);
+        guest.say("QUESTION one", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["entriesAdded"], 1, "{tool:?} {report}");
+        tour.check_branch("e6", "QUESTION one", "ANSWER");
+        let answer = tour.entry("ANSWER")["id"].as_str().unwrap().to_owned();
+        assert_eq!(tour.path().last().unwrap().entry_id, answer, "{tool:?}");
+        tour.check_settled(&[tool]);
+        guest.say("MORE", "FURTHER");
+        tour.import(&guest);
+        tour.check_branch(&answer, "MORE", "FURTHER");
+        tour.check_settled(&[tool]);
+    }
+}
+
 /// If the user has moved elsewhere in the tree, the leaf stays there.
 #[test]
 fn the_leaf_stays_where_the_user_went() {
