@@ -83,7 +83,7 @@ impl<'a> Cleaner<'a> {
             Role::ToolResult => self.result(json, entry),
             role => {
                 if let Some(json) = for_model(json) {
-                    self.user(&json, entry, role == Role::CompactionSummary);
+                    self.user(&json, entry, role);
                 }
             }
         }
@@ -93,11 +93,12 @@ impl<'a> Cleaner<'a> {
     fn summary(&mut self, text: &str) {
         let summary = serde_json::json!({ "role": "compactionSummary", "summary": text });
         if let Some(json) = for_model(summary.to_string().as_bytes()) {
-            self.user(&json, String::new(), true);
+            self.user(&json, String::new(), Role::CompactionSummary);
         }
     }
 
-    fn user(&mut self, json: &[u8], entry: String, is_summary: bool) {
+    fn user(&mut self, json: &[u8], entry: String, role: Role) {
+        let (is_summary, is_prompt) = (role == Role::CompactionSummary, role == Role::User);
         let parts = self.parts(json);
         if parts.is_empty() {
             return;
@@ -110,11 +111,13 @@ impl<'a> Cleaner<'a> {
         {
             last.parts.extend(parts);
             last.entries.extend(entries);
+            last.is_prompt = is_prompt;
             return;
         }
         self.messages.push(Message::User(UserMessage {
             parts,
             is_summary,
+            is_prompt,
             entries: entries.into_iter().collect(),
         }));
     }
@@ -289,6 +292,7 @@ impl<'a> Cleaner<'a> {
             let beginning = Message::User(UserMessage {
                 parts: vec![Part::Text(BEGINNING.to_owned())],
                 is_summary: false,
+                is_prompt: false,
                 entries: Vec::new(),
             });
             self.messages.insert(0, beginning);
@@ -303,10 +307,11 @@ impl<'a> Cleaner<'a> {
         path
     }
 
-    /// Removes the last message of the user from the end of the path, as the prompt.
+    /// Removes the last message of the user from the end of the path, as the prompt. A summary or the output of a command at the
+    /// end stays in the path: the agent is not to answer it.
     fn prompt(&mut self) -> Option<String> {
         let said = match self.messages.pop()? {
-            Message::User(said) if !said.is_summary => said,
+            Message::User(said) if said.is_prompt => said,
             other => {
                 self.messages.push(other);
                 return None;

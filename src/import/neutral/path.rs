@@ -41,6 +41,8 @@ pub struct UserMessage {
     pub parts: Vec<Part>,
     /// Whether the message replaces earlier messages.
     pub is_summary: bool,
+    /// Whether its last part is what the user said, and not a summary or the output of a command.
+    pub is_prompt: bool,
     /// The entries from which the message is made; none if it was added.
     pub entries: Vec<String>,
 }

@@ -211,6 +211,30 @@ fn a_message_that_was_handed_over_as_the_prompt_is_there_once() {
     }
 }
 
+/// A person leaves a branch with a summary and goes on in an agent. The agent got the summary as a prompt and answered it, and
+/// the answer came back beside the summary, below a message that nobody had written.
+#[test]
+fn a_summary_at_the_end_is_handed_over_and_not_asked() {
+    for tool in Tool::AGENTS {
+        let tour = Tour::new();
+        tour.append(
+            &json!({ "type": "branch_summary", "id": "sum", "parentId": "e4", "fromId": "e6",
+            "timestamp": "2026-03-01T09:50:00.000Z", "summary": "SUMMARY of what was left" }),
+        );
+        let mut guest = tour.hand_over("sum", tool);
+        assert_eq!(guest.prepared.prompt, None, "{tool:?}");
+        let before = tour.files();
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["entriesAdded"], 0, "{tool:?} {report}");
+        assert!(tour.files() == before, "{tool:?}: {}", tour.text());
+        guest.say("QUESTION", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["entriesAdded"], 2, "{tool:?} {report}");
+        tour.check_branch("sum", "QUESTION", "ANSWER");
+        tour.check_settled(&[tool]);
+    }
+}
+
 /// If the user has moved elsewhere in the tree, the leaf stays there.
 #[test]
 fn the_leaf_stays_where_the_user_went() {
