@@ -43,7 +43,7 @@ def client(env: dict[str, str]) -> Iterator[Client]:
 
 def run(env: dict[str, str], *command: str | Path, cwd: Path = HERE) -> str:
     ran = subprocess.run(
-        command, env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+        command, env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=300
     )
     assert (ran.returncode, ran.stderr) == (0, ""), ran
     return ran.stdout

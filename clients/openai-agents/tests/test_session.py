@@ -237,7 +237,7 @@ def test_the_example_shows_the_branches_of_the_readme(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.strip() in (HERE / "README.md").read_text(), ran.stdout
