@@ -33,7 +33,7 @@ fn the_configuration_file_holds_for_a_program_beside_this_one() {
     let program = folder.path().join("treelined-tui");
     fs::write(&program, "#!/bin/sh\nexec \"$TREELINED_BIN\" config\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(folder.path().join("own.toml"), "idle_exit = \"7m\"\n").unwrap();
+    fs::write(folder.path().join("own.toml"), "idle_exit = \"420s\"\n").unwrap();
     let shown = |args: &[&str], variable: &str| {
         let mut command = Command::new(&own);
         command.args(args).current_dir(folder.path());
@@ -48,9 +48,9 @@ fn the_configuration_file_holds_for_a_program_beside_this_one() {
     ] {
         let shown = shown(args, variable);
         assert!(
-            shown.contains("idle_exit = \"7m\" # file"),
+            shown.contains("idle_exit = \"420s\" # file"),
             "{args:?}: {shown}"
         );
     }
-    assert!(!shown(&["tui"], "").contains("7m"));
+    assert!(!shown(&["tui"], "").contains("420s"));
 }
