@@ -384,7 +384,7 @@ fn short(number: u64) -> String {
         (1_000, "k"),
     ];
     let rounded = |unit: u64| number / unit + u64::from(number % unit >= unit / 2);
-    // What is rounded to 10 of a unit has this unit.
+    // A number that is rounded to 10 of a unit has this unit.
     let fits = |unit: u64| number.saturating_add(unit / 2000) >= 10 * unit;
     let unit = UNITS.iter().find(|(unit, _)| fits(*unit));
     match unit {

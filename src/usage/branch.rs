@@ -62,7 +62,7 @@ impl<'t> Division<'t> {
                 prompts: Vec::new(),
             });
         }
-        // What several branches share is the active one's, else that of the branch that was written last.
+        // Entries that several branches share belong to the active one, else to the branch that was written last.
         branches.sort_by_key(|part| std::cmp::Reverse((part.is_active, part.tip)));
         let mut division = Self {
             tree,

@@ -1,4 +1,4 @@
-//! What the servers say about one line of the file.
+//! Compares one line of the file with the copy of the servers.
 
 use super::ReplicatedFile;
 use crate::backend::{LogBackend, Position, StoredLine};
