@@ -171,10 +171,14 @@ fn whole_words(text: &str, at: usize) -> usize {
     if let Some((space, _)) = chars.find(|(_, char)| char.is_whitespace()) {
         return at + space;
     }
-    let mut chars = before.char_indices().rev().take(WORD + 1);
+    // The word is at least as long as its part before the match.
+    let Some(room) = WORD.checked_sub(rest.chars().count()) else {
+        return at;
+    };
+    let mut chars = before.char_indices().rev().take(room + 1);
     match chars.find(|(_, char)| char.is_whitespace()) {
         Some((space, char)) => space + char.len_utf8(),
-        None if before.chars().nth(WORD).is_none() => 0,
+        None if before.chars().nth(room).is_none() => 0,
         None => at,
     }
 }
