@@ -384,7 +384,7 @@ fn hostile_text_takes_linear_time() {
         "echo ",
         "X-Amz-Signature=",
     ] {
-        assert!((0..5).any(|_| is_linear(part)), "{part}");
+        assert!((0..30).any(|_| is_linear(part)), "{part}");
     }
 }
 
