@@ -68,6 +68,13 @@ fn root() -> &'static Path {
 
 /// Every text file, except the files of this module, which contain the text that is searched for.
 fn sources() -> Vec<Source> {
+    let files = all_sources().into_iter();
+    files
+        .filter(|source| !source.path.starts_with("tests/it/documents/"))
+        .collect()
+}
+
+fn all_sources() -> Vec<Source> {
     let mut paths = vec![root().join("README.md"), root().join("CHANGELOG.md")];
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
     while let Some(folder) = folders.pop() {
@@ -88,14 +95,12 @@ fn sources() -> Vec<Source> {
         }
     }
     paths.sort();
-    let own = root().join("tests/it/documents");
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).ok()?;
         let path = path.strip_prefix(root()).ok()?.to_str()?;
         Some(Source::new(path, &text))
     };
-    let paths = paths.into_iter().filter(|path| !path.starts_with(&own));
-    paths.filter_map(read).collect()
+    paths.into_iter().filter_map(read).collect()
 }
 
 /// A pattern that is compiled once, when it is first used.
@@ -269,34 +274,50 @@ fn tests_below(folder: &str, sources: &[Source]) -> BTreeSet<String> {
     names
 }
 
-/// The tests that a document names as `(test: module::name)` or `(lib: module::name, module::other)`, and which of
-/// these tests do not exist.
-fn test_faults(
-    source: &Source,
-    tests: &BTreeSet<String>,
-    lib: &BTreeSet<String>,
-) -> (usize, Vec<String>) {
-    pattern!(NAMED, r"\((test|lib):\s*([^()]*)\)");
+/// The tests in the footnotes of a document, `[^1.1-1]: test: module::name, module::other; lib: module::name`. The faults
+/// are tests that do not exist, labels without a footnote or a rule, and tests named within the text.
+fn test_faults(source: &Source, tests: &BTreeMap<&str, BTreeSet<String>>) -> (usize, Vec<String>) {
+    pattern!(FOOTNOTE, r"(?m)^\[\^([^\]]+)\]: (.*)$");
+    pattern!(LABEL, r"\[\^([^\]\s]+)\](:?)");
+    pattern!(INLINE, r"\((?:tests?|lib|fleet):\s");
     let (mut count, mut faults) = (0, Vec::new());
-    for found in NAMED.captures_iter(&source.text) {
-        let names = match &found[1] {
-            "test" => tests,
-            _ => lib,
-        };
-        for name in found[2].split(',').map(str::trim) {
-            count += 1;
-            if !names.contains(name) {
-                let place = source.place(found.get(0).unwrap().start());
-                faults.push(format!("{place}: there is no {} {name:?}", &found[1]));
+    let mut footnotes = BTreeSet::new();
+    for found in FOOTNOTE.captures_iter(&source.text) {
+        let place = source.place(found.get(0).unwrap().start());
+        if !footnotes.insert(found.get(1).unwrap().as_str()) {
+            faults.push(format!("{place}: a second footnote {:?}", &found[1]));
+        }
+        for part in found[2].split("; ") {
+            let (kind, names) = part.split_once(": ").unwrap_or((part, ""));
+            for name in names.split(',').map(str::trim) {
+                count += 1;
+                if !tests.get(kind).is_some_and(|tests| tests.contains(name)) {
+                    faults.push(format!("{place}: there is no {kind} {name:?}"));
+                }
             }
         }
+    }
+    let labels = LABEL.captures_iter(&source.text);
+    let labels: BTreeSet<&str> = labels
+        .filter(|found| found[2].is_empty())
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect();
+    for label in labels.symmetric_difference(&footnotes) {
+        faults.push(format!(
+            "{}: [^{label}] needs a rule and a footnote",
+            source.path
+        ));
+    }
+    for found in INLINE.find_iter(&source.text) {
+        let place = source.place(found.start());
+        faults.push(format!("{place}: name the test in a footnote"));
     }
     (count, faults)
 }
 
 #[test]
 fn every_test_that_a_document_names_exists() {
-    let sources = sources();
+    let sources = all_sources();
     let tests = tests_below("tests/it/", &sources);
     let mut lib = tests_below("src/", &sources);
     let wings = "core files wire import find pages fleet service";
@@ -316,15 +337,20 @@ fn every_test_that_a_document_names_exists() {
         let package = tests_below(folder, &sources);
         lib.extend(package.into_iter().map(|test| format!("{name}::{test}")));
     }
-    let mut faults = Vec::new();
+    let fleet = tests_below("tests/fleet/", &sources);
+    let tests = BTreeMap::from([("test", tests), ("lib", lib), ("fleet", fleet)]);
+    let (mut faults, mut all) = (Vec::new(), 0);
     for source in &sources {
-        if source.document().is_some() || source.path == ".github/SECURITY.md" {
-            let (count, wrong) = test_faults(source, &tests, &lib);
+        if source.path.starts_with("schema/") && source.path.ends_with(".md")
+            || source.path == ".github/SECURITY.md"
+        {
+            let (count, wrong) = test_faults(source, &tests);
             faults.extend(wrong);
-            assert!(count > 10, "{} names {count} tests", source.path);
+            all += count;
         }
     }
     check(faults);
+    assert!(all > 1_000, "{all} tests");
 }
 
 #[test]
@@ -341,17 +367,30 @@ fn a_test_that_does_not_exist_is_found() {
         names,
         ["a::one", "a::tests::two", "b::one", "b::tests::two"]
     );
+    let tests = BTreeMap::from([("test", tests), ("lib", BTreeSet::new())]);
     let faults = |text: &str| {
         let source = Source::new("schema/protocol.md", text);
-        test_faults(&source, &tests, &BTreeSet::new()).1
+        test_faults(&source, &tests).1
     };
-    assert!(faults("A rule (test: a::one,\n  b::tests::two).").is_empty());
+    let sound = "A rule.[^1-1] Another one,[^1-2] and again.[^1-1]\n\n[^1-1]: test: a::one, b::tests::two\n[^1-2]: test: b::one\n";
+    assert!(faults(sound).is_empty(), "{:?}", faults(sound));
     for broken in [
-        "(test: a::no_test)",
-        "(test: a::one, a::three)",
-        "(test: one)",
-        "(test: )",
-        "(lib: a::one)",
+        "test: a::no_test",
+        "test: a::one, a::three",
+        "test: one",
+        "test: ",
+        "lib: a::one",
+        "other: a::one",
+        "a::one",
+    ] {
+        let text = format!("A rule.[^1-1]\n\n[^1-1]: {broken}\n");
+        assert_eq!(faults(&text).len(), 1, "{broken}");
+    }
+    for broken in [
+        "A rule.[^1-1]\n",
+        "A rule.\n\n[^1-1]: test: a::one\n",
+        "A rule.[^1-1]\n\n[^1-1]: test: a::one\n[^1-1]: test: b::one\n",
+        "A rule (test: a::one).\n",
     ] {
         assert_eq!(faults(broken).len(), 1, "{broken}");
     }
