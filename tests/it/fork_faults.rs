@@ -214,6 +214,8 @@ fn with_always_a_fork_is_synced_before_the_answer() {
     assert_eq!(left_over(&home).len(), 1);
 }
 
+/// A close of the fork waits for its sync. The place of the fork was free for a moment before the file was noted as
+/// unsynced, so that a close which came in this moment did not wait.
 #[test]
 fn without_always_a_fork_is_synced_after_the_answer() {
     let home = Home::new();

@@ -204,10 +204,10 @@ impl ForkOptions {
         daemon.files.describe(&guard);
         let durability = durability_of_new(&forked, &guard, is_written);
         let session = shown(&forked, call, Access::Write, &guard);
-        open_after(call, &forked, Access::Write, guard.into_with());
         if let Some(written) = written {
             let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
-            // No request waits for this work.
+            // No request waits for this work. It comes before the lease of the fork ends, so that a `close_session` of the
+            // fork finds the file that needs a sync.
             call.after(move || {
                 daemon.files.store.tidy(written.folder);
                 if let Some(unsynced) = written.unsynced {
@@ -216,8 +216,8 @@ impl ForkOptions {
                 }
             });
         }
-        // The lease of the source ends after the work above, so that a later `close_session` finds the file that needs
-        // a sync.
+        open_after(call, &forked, Access::Write, guard.into_with());
+        // The next request of the source comes after the response.
         call.after(move || drop(tenure));
         Ok(result(Some(session), draft, durability))
     }
