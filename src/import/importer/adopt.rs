@@ -2,7 +2,7 @@
 //! was handed over to a tool, and messages that a recorder wrote (session-file.md §5.8, "Home"). Such a node is
 //! adopted: the entry stands for it, and no new entry is written.
 
-use super::handed::{Continuation, Cursor, said};
+use super::handed::{Continuation, Cursor, said, words_of};
 use super::line::{Contents, LineMaker};
 use super::recorded::{At, Record};
 use crate::family::forest::{
@@ -361,9 +361,9 @@ impl<'a> Adoption<'a> {
         {
             return Ok(None);
         }
-        let said = said(&self.maker.body(contents, entry)?.members);
+        let said = words_of(&said(&self.maker.body(contents, entry)?.members));
         let mut prompts = continuation.prompts.iter();
-        let same = prompts.find(|(_, words)| !said.is_empty() && *words == said);
+        let same = prompts.find(|(_, words)| !said.is_empty() && **words == said);
         Ok(same.map(|(id, _)| id.clone()))
     }
 

@@ -1,6 +1,7 @@
 //! Compares a path that was handed over to a tool with the conversation that the tool returns (session-file.md §4.6).
 
 use crate::neutral::{Message, NeutralPath, Said, parts, parts_of};
+use std::sync::Arc;
 use treelined_core::json;
 
 /// A path that was handed over to a tool, with the entry at its end.
@@ -9,8 +10,14 @@ pub(crate) struct Continuation {
     /// The last entry of the path.
     pub(crate) entry_id: String,
     pub(crate) handed: HandedOver,
-    /// The messages of the user below that entry which were there when the path was handed over: each id, with the parts.
-    pub(crate) prompts: Vec<(String, Vec<Said>)>,
+    /// The messages of the user below that entry which were there when the path was handed over: each id, with the words
+    /// of the messages down to it.
+    pub(crate) prompts: Vec<(String, Arc<str>)>,
+}
+
+/// The texts of parts, which have no white space, as one.
+pub(crate) fn words_of(parts: &[Said]) -> String {
+    parts.iter().map(|said| said.text.as_str()).collect()
 }
 
 /// The texts of a path that was handed over, as the tool returns them.

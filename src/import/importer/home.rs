@@ -1,7 +1,7 @@
 //! Finds the session to which a native session belongs (session-file.md §4.6 and §5.8, "Home"). It is the session
 //! that already has the native session, or the session from which the conversation was handed over.
 
-use super::handed::{Continuation, HandedOver, said};
+use super::handed::{Continuation, HandedOver, said, words_of};
 use super::ledger::Ledger;
 use super::line::Contents;
 use super::reading::{ReadSource, SourceContents};
@@ -202,12 +202,14 @@ impl ContinuationRecord {
     }
 
     /// The messages of the user below the path that were there when it was handed over. If the path ended with such a
-    /// message, the tool has got it as its first prompt.
-    fn prompts(&self, opened: &OpenedLog) -> Vec<(String, Vec<Said>)> {
+    /// message, the tool has got it as its first prompt, joined with the messages of the user right above it.
+    fn prompts(&self, opened: &OpenedLog) -> Vec<(String, Arc<str>)> {
         let (tree, bodies) = (&opened.tree, opened.log.bodies());
-        let mut looked: Vec<Node> = tree.find(&self.entry_id).into_iter().collect();
+        let first = tree.find(&self.entry_id);
+        let mut looked: Vec<(Node, Arc<str>)> = Vec::new();
+        looked.extend(first.map(|node| (node, Arc::default())));
         let (mut at, mut prompts) = (0, Vec::new());
-        while let Some(above) = looked.get(at).copied()
+        while let Some((above, words)) = looked.get(at).cloned()
             && prompts.len() < MAX_PROMPTS
         {
             at += 1;
@@ -216,10 +218,12 @@ impl ContinuationRecord {
                     && tree.role(node) == Role::User
                     && tree.timestamp(node).is_none_or(|said| said <= self.at);
                 if tree.kind(node).is_bookkeeping() {
-                    looked.push(node);
+                    looked.push((node, Arc::clone(&words)));
                 } else if is_prompt && let Ok(line) = bodies.read(tree.place(node)) {
                     let message = json::get(&line, "message").unwrap_or_default();
-                    prompts.push((tree.id(node).to_owned(), parts_of(message)));
+                    let words = Arc::from(words.to_string() + &words_of(&parts_of(message)));
+                    prompts.push((tree.id(node).to_owned(), Arc::clone(&words)));
+                    looked.push((node, words));
                 }
             }
         }

@@ -211,6 +211,26 @@ fn a_message_that_was_handed_over_as_the_prompt_is_there_once() {
     }
 }
 
+/// Two messages of the user without an answer between them are one prompt of the agent. It came back as a third message.
+#[test]
+fn messages_that_were_handed_over_as_one_prompt_are_there_once() {
+    for tool in Tool::AGENTS {
+        let tour = Tour::new();
+        for (id, above, text) in [("one", "e6", "THREE."), ("two", "one", "FOUR.")] {
+            tour.append(&json!({ "type": "message", "id": id, "parentId": above,
+                "timestamp": "2026-03-01T09:50:00.000Z",
+                "message": { "role": "user", "content": text, "timestamp": 1 } }));
+        }
+        let mut guest = tour.hand_over("two", tool);
+        assert_eq!(guest.prepared.prompt.as_deref(), Some("THREE.\nFOUR."));
+        guest.say("THREE.\nFOUR.", "ANSWER");
+        let report = tour.import(&guest);
+        assert_eq!(report["totals"]["entriesAdded"], 1, "{tool:?} {report}");
+        tour.check_branch("one", "FOUR.", "ANSWER");
+        tour.check_settled(&[tool]);
+    }
+}
+
 /// A person leaves a branch with a summary and goes on in an agent. The agent got the summary as a prompt and answered it, and
 /// the answer came back beside the summary, below a message that nobody had written.
 #[test]
