@@ -551,9 +551,13 @@ async fn prepare(
 ) -> Result<Option<message::Prepared>, Error> {
     let call = client.navigate_tree(target).rewind(rewind);
     let dry_run = call.dry_run().await?;
-    Ok(dry_run.preparation.map(|preparation| message::Prepared {
-        abandoned: preparation.abandoned_count as usize,
-        can_summarize: dry_run.can_summarize,
+    Ok(dry_run.preparation.map(|preparation| {
+        let is_on_path = preparation.common_ancestor_id.as_deref() == Some(target);
+        message::Prepared {
+            abandoned: preparation.abandoned_count as usize,
+            is_on_path,
+            can_summarize: dry_run.can_summarize,
+        }
     }))
 }
 

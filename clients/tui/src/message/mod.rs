@@ -453,6 +453,8 @@ pub enum Event {
 pub struct Prepared {
     /// The number of entries.
     pub abandoned: usize,
+    /// Whether the target is on the path to the leaf.
+    pub is_on_path: bool,
     /// Whether a summarizer or a client can summarize these entries.
     pub can_summarize: bool,
 }

@@ -70,7 +70,7 @@ pub struct NavigationChoice {
     /// Whether the text of the target is returned for editing.
     pub is_user: bool,
     pub rewind: bool,
-    /// The number of entries that would be summarized, once it is known.
+    /// The number of entries that the leaf leaves, once it is known.
     pub abandoned: Option<usize>,
     /// Whether a summary can be written: first according to `initialize`, then according to the daemon's answer about
     /// this move.
@@ -106,7 +106,9 @@ impl NavigationChoice {
 
     /// Stores the daemon's answer about the move.
     pub fn prepared(&mut self, prepared: &Prepared) {
-        self.abandoned = Some(prepared.abandoned);
+        // The user message whose text opens in the editor is left too, if the leaf is at it or below it.
+        let target = usize::from(self.is_user && prepared.is_on_path);
+        self.abandoned = Some(prepared.abandoned + target);
         self.can_summarize = prepared.can_summarize;
         if !self.can_summarize {
             self.selected = 0;

@@ -606,7 +606,7 @@ impl TreeView {
             (true, _) => match self.filter {
                 Filter::Labeled => "No entry has a label.".to_owned(),
                 Filter::UserOnly => "There is no user message.".to_owned(),
-                _ => format!("The filter “{}” shows no entry.", self.filter.name()),
+                _ => "No messages yet.".to_owned(),
             },
         })
     }

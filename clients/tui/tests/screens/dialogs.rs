@@ -75,6 +75,8 @@ fn without_a_summarizer_no_summary_is_offered() {
         target: "q1".into(),
         result: Ok(Some(Prepared {
             abandoned: 3,
+            // So the target, a user message, is left too.
+            is_on_path: true,
             can_summarize,
         })),
     };

@@ -29,6 +29,15 @@ fn a_message_is_written_and_sent() {
     assert!(screen.model.editor.is_none());
 }
 
+/// The message was written below the active entry, and nothing said so while the cursor was elsewhere.
+#[test]
+fn a_message_away_from_the_active_entry_says_where_it_goes() {
+    let mut screen = open();
+    assert!(!screen.text().contains("comes below the active entry"));
+    screen.keys("esc home I");
+    assert!(screen.text().contains("comes below the active entry"));
+}
+
 #[test]
 fn an_unsent_draft_is_kept() {
     let mut screen = open();

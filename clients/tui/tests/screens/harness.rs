@@ -353,6 +353,7 @@ fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
 pub fn left(abandoned: usize) -> Prepared {
     Prepared {
         abandoned,
+        is_on_path: false,
         can_summarize: true,
     }
 }

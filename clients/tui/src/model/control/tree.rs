@@ -70,6 +70,10 @@ impl Model {
             Action::Redo => vec![Effect::Redo],
             Action::Copy => self.copy_selected(),
             Action::Compose => {
+                if self.tree.selected().is_some_and(|row| !row.is_leaf) {
+                    let (back, go) = (self.hint(Action::Back), self.hint(Action::Accept));
+                    self.say(format!("The message comes below the active entry. To write below this one: {back}, then {go} goes here."));
+                }
                 let draft = self.kept_draft.take().unwrap_or_else(|| Draft {
                     expected_leaf: self.tree.leaf.clone(),
                     ..Draft::default()
