@@ -51,8 +51,11 @@ fn session(path: &Path) -> Arc<Session> {
     Session::new(opened, false, Durability::Os)
 }
 
-/// The result if the work ends at its first poll; `None` if it continues on another thread.
+/// The result if the work ends at its first poll; `None` if it continues on another thread. The one blocking thread of
+/// [`run`] is held until then: it could end the work before the poll.
 fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    let (_release, held) = std::sync::mpsc::channel::<()>();
+    tokio::task::spawn_blocking(move || held.recv());
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Some(done),
         Poll::Pending => None,
@@ -61,6 +64,7 @@ fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
 
 fn run(test: impl Future<Output = ()>) {
     let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(1);
     builder.build().unwrap().block_on(test);
 }
 
