@@ -14,7 +14,9 @@ export function run(name: string): void {
     console.error(
       `error: there is no ${name} for this platform: the package ${PLATFORM} is not installed`,
     );
-    console.error('  try: npm install --include=optional, or cargo install treelined');
+    console.error(
+      `  try: npm install ./${PLATFORM}-VERSION.tgz of the release beside this package, or npm install --include=optional`,
+    );
     process.exitCode = 1;
     return;
   }
