@@ -34,6 +34,8 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
         )));
     };
     let (hits, has_more) = calls_with(history, &file).await?;
+    let directory = scope.path();
+    let wanted = WantedFile::new(&file, directory.as_deref());
     let mut cleaner = history.cleaner();
     let mut directories = scope.directories();
     let (mut record, mut shown, mut read, room) = (String::new(), 0, 0, budget(None));
@@ -48,7 +50,7 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
         // A session that can no longer be read has no calls.
         let Ok(entry) = entry else { continue };
         let value: Value = entry.entry.json().parse().unwrap_or_default();
-        let uses = uses(&value, &file, Path::new(&cwd), &mut directories);
+        let uses = uses(&value, &wanted, Path::new(&cwd), &mut directories);
         if uses.is_empty() {
             continue;
         }
@@ -133,7 +135,7 @@ fn use_text(hit: &SearchHit, uses: &[(&str, String)], cleaner: &mut Cleaner<'_>)
 /// The accesses of a message to a file, each with its tool. `cwd` is the directory of the session.
 fn uses(
     entry: &Value,
-    file: &str,
+    wanted: &WantedFile<'_>,
     cwd: &Path,
     directories: &mut Directories<'_>,
 ) -> Vec<(&'static str, String)> {
@@ -145,7 +147,7 @@ fn uses(
         let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
         if call
             .get("arguments")
-            .is_some_and(|value| names(value, file, cwd, directories))
+            .is_some_and(|value| names(value, wanted, cwd, directories))
         {
             uses.push((access(name), name.to_owned()));
         }
@@ -164,11 +166,16 @@ fn access(tool: &str) -> &'static str {
 }
 
 /// Whether a text in this value names the file, by its absolute path or by its path from `cwd`.
-fn names(value: &Value, file: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
+fn names(
+    value: &Value,
+    wanted: &WantedFile<'_>,
+    cwd: &Path,
+    directories: &mut Directories<'_>,
+) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
         match value {
-            Value::String(text) if text_names(text, file, cwd, directories) => return true,
+            Value::String(text) if wanted.is_in(text, cwd, directories) => return true,
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
             _ => {}
@@ -177,28 +184,92 @@ fn names(value: &Value, file: &str, cwd: &Path, directories: &mut Directories<'_
     false
 }
 
-fn text_names(text: &str, file: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
-    let name = name_of(file);
-    text.match_indices(name).any(|(at, _)| {
-        let (before, rest) = text.split_at(at);
-        let behind = rest.get(name.len()..).unwrap_or_default();
-        // A longer run of path characters is not a path.
-        let parts = before.chars().rev().take(MAX_PATH + 1);
-        let bytes: usize = parts.take_while(|c| is_part(*c)).map(char::len_utf8).sum();
-        let folder = before.get(before.len() - bytes..).unwrap_or_default();
-        if folder.len() > MAX_PATH {
-            return false;
+/// The file whose history is asked for.
+struct WantedFile<'f> {
+    /// The path below the directory of the scope.
+    path: &'f str,
+    name: &'f str,
+    /// The folder of the file, from the root and from the directory of the scope, each with a `/` at its end.
+    folders: Vec<String>,
+}
+
+impl<'f> WantedFile<'f> {
+    fn new(path: &'f str, scope: Option<&str>) -> Self {
+        let name = name_of(path);
+        let folder = path.strip_suffix(name).unwrap_or_default();
+        let mut folders: Vec<String> = scope
+            .map(|scope| format!("{scope}/{folder}"))
+            .into_iter()
+            .collect();
+        folders.extend((!folder.is_empty()).then(|| folder.to_owned()));
+        Self {
+            path,
+            name,
+            folders,
         }
-        // A full stop after the path may end a sentence.
-        let mut behind = behind.chars();
-        let ends = match (behind.next(), behind.next()) {
-            (Some('.'), Some(next)) => !is_part(next),
-            (Some(next), _) => next == '.' || !is_part(next),
-            (None, _) => true,
-        };
-        // The path of an absolute folder replaces that of the directory.
-        let is_whole = folder.is_empty() || folder.ends_with('/');
-        ends && is_whole && directories.have(&cwd.join(folder).join(name), file)
-    })
+    }
+
+    fn is_in(&self, text: &str, cwd: &Path, directories: &mut Directories<'_>) -> bool {
+        let is_one = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
+        let whole = text.trim();
+        if whole.len() <= MAX_PATH
+            && whole.ends_with(self.name)
+            && directories.have(&cwd.join(whole), self.path)
+        {
+            return true;
+        }
+        text.match_indices(self.name).any(|(at, _)| {
+            let (before, rest) = text.split_at(at);
+            let behind = rest.get(self.name.len()..).unwrap_or_default();
+            // A full stop after the path may end a sentence.
+            let mut behind = behind.chars();
+            let ends = match (behind.next(), behind.next()) {
+                (Some('.'), Some(next)) => !is_one(next),
+                (Some(next), _) => next == '.' || !is_one(next),
+                (None, _) => true,
+            };
+            // The path of an absolute folder replaces that of the directory.
+            let folders = self.folders_at_end(before, cwd, is_one);
+            ends && folders.into_iter().any(|folder| {
+                let is_whole = folder.is_empty() || folder.ends_with('/');
+                is_whole && directories.have(&cwd.join(folder).join(self.name), self.path)
+            })
+        })
+    }
+
+    /// What may be the folder at the end of a text: the characters that are usual in paths, what stands behind a quotation
+    /// mark, and the folder of the file itself. A folder such as `my project/app/[id]` has other characters too.
+    fn folders_at_end<'t>(
+        &self,
+        text: &'t str,
+        cwd: &Path,
+        is_one: impl Fn(char) -> bool,
+    ) -> Vec<&'t str> {
+        // A longer run of path characters is not a path.
+        let start = text.len().saturating_sub(MAX_PATH + 1);
+        let start = (start..=text.len()).find(|at| text.is_char_boundary(*at));
+        let end = text.get(start.unwrap_or_default()..).unwrap_or_default();
+        let usual = end
+            .rfind(|c| !is_one(c))
+            .map(|at| end.ceil_char_boundary(at + 1));
+        let mut folders = Vec::new();
+        if end.len() <= MAX_PATH || usual.is_some() {
+            folders.extend(end.get(usual.unwrap_or_default()..));
+        }
+        folders.extend(end.rfind(['"', '\'', '`']).and_then(|at| end.get(at + 1..)));
+        let cwd = cwd.to_str().unwrap_or_default();
+        let of_session = self
+            .folders
+            .first()
+            .and_then(|folder| folder.strip_prefix(cwd));
+        let of_session = of_session.and_then(|folder| folder.strip_prefix('/'));
+        let own = self.folders.iter().map(String::as_str);
+        for folder in own.chain(of_session.filter(|folder| !folder.is_empty())) {
+            let before = end.strip_suffix(folder);
+            if let Some(before) = before.filter(|before| !before.ends_with(&is_one)) {
+                folders.extend(end.get(before.len()..));
+            }
+        }
+        folders
+    }
 }
