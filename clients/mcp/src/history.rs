@@ -388,6 +388,9 @@ impl History {
         if !query.fields.is_empty() {
             call = call.r#in(query.fields.clone());
         }
+        if let Some(session) = &query.session {
+            call = call.session_id(session);
+        }
         if let Some(cursor) = cursor {
             call = call.cursor(cursor);
         }

@@ -19,6 +19,8 @@ const LAST_ENTRIES: usize = 200;
 const FILE_BYTES: usize = 1_200;
 /// The most characters of the statistics of a branch.
 const MAX_STATS: usize = 800;
+/// The label of a fork without a title in an imported session. It is not a reason.
+const FORK: &str = "fork";
 /// The most rows in one answer of the daemon.
 const ROWS: u64 = 500;
 
@@ -268,6 +270,7 @@ impl OpenSession<'_> {
         let labelled = self.rows(TreeFilter::LabeledOnly).await?;
         let labelled = labelled.into_iter();
         let labelled = labelled.filter(|row| branch.contains(row.id.as_str()));
+        let labelled = labelled.filter(|row| row.label.as_deref() != Some(FORK));
         let mut remarks: Vec<Remark> = labelled.map(|row| Remark::of_row(row, cleaner)).collect();
         let mut entries = self.entries("branch_summary", None).await?;
         entries.extend(self.entries("custom", Some(Note::TYPE)).await?);

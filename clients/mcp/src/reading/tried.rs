@@ -4,7 +4,7 @@ use super::answers::{FACT_BYTES, Facts, TOKEN_BYTES, answer};
 use super::hits::snippets;
 use crate::clean::{Cleaner, folded, inert};
 use crate::cuts::shortened;
-use crate::history::{History, OpenSession, Result};
+use crate::history::{History, OpenSession, Readable, Result};
 use crate::request::Query;
 use crate::text::{Passage, quoted};
 use std::collections::{HashMap, HashSet};
@@ -64,8 +64,11 @@ impl TriedBranch {
 pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     let readable = history.readable().await?;
     let question = Query::question(topic);
-    let found = history.find(&question, &readable, None).await?;
-    let (mut branches, all) = branches(found.hits);
+    let mut found = history.find(&question, &readable, None).await?;
+    let mut has_more = found.next_cursor.is_some();
+    let hits = std::mem::take(&mut found.hits);
+    let hits = all_hits(history, &question, &readable, hits, &mut has_more).await?;
+    let (mut branches, all) = branches(hits);
     let hits: Vec<SearchHit> = branches.iter().map(|branch| branch.hit.clone()).collect();
     let mut cleaner = history.cleaner();
     let snippets = snippets(history, &hits, &mut cleaner).await?;
@@ -93,13 +96,55 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     let mut facts = Facts::default();
     facts.add("left", left);
     facts.add("kept", kept);
-    facts.add("leftOut", all.saturating_sub(left + kept));
+    let left_out = all.saturating_sub(left + kept);
+    match has_more {
+        true => facts.add("leftOut", format!("at least {left_out}")),
+        false => facts.add("leftOut", left_out),
+    }
     facts.near_words(&found.near_words);
     facts.add(
         "readOn",
         "why_left, read_branch or compare_branches with these ids",
     );
     Ok(answer(facts, &record, cleaner))
+}
+
+/// All hits in the sessions of the best ones, in the order of their scores. A page has three hits of a session at most, and
+/// these may be of one branch, or one branch each.
+async fn all_hits(
+    history: &History,
+    question: &Query,
+    readable: &Readable,
+    best: Vec<SearchHit>,
+    has_more: &mut bool,
+) -> Result<Vec<SearchHit>> {
+    let least = best.first().map_or(0.0, |hit| hit.score) * LEAST_SCORE;
+    let mut sessions: Vec<(String, f64)> = Vec::new();
+    for hit in best.iter().filter(|hit| hit.score >= least) {
+        if !sessions.iter().any(|(id, _)| *id == hit.session_id) {
+            sessions.push((hit.session_id.clone(), hit.score));
+        }
+    }
+    *has_more |= sessions.len() > MOST_BRANCHES;
+    sessions.truncate(MOST_BRANCHES);
+    let is_other = |hit: &SearchHit| sessions.iter().all(|(id, _)| *id != hit.session_id);
+    let mut hits: Vec<SearchHit> = best.into_iter().filter(is_other).collect();
+    for (session, score) in sessions {
+        let question = Query {
+            session: Some(session),
+            ..question.clone()
+        };
+        let mut found = history.find(&question, readable, None).await?;
+        *has_more |= found.next_cursor.is_some();
+        // Scores of two answers cannot be compared, so the best hit gets the score that it has among all sessions.
+        let own = found.hits.first().map_or(1.0, |hit| hit.score);
+        for hit in &mut found.hits {
+            hit.score *= score / own.max(f64::MIN_POSITIVE);
+        }
+        hits.append(&mut found.hits);
+    }
+    hits.sort_by(|one, other| other.score.total_cmp(&one.score));
+    Ok(hits)
 }
 
 /// The branches of the best hits and those that were left in the turns of these hits, the newest first, and the number of

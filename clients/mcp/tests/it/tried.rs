@@ -246,6 +246,72 @@ fn the_newest_attempts_come_first() {
     );
 }
 
+/// A page has three hits of a session, so five of eight attempts at one prompt were missing, and nothing said so.
+#[test]
+fn all_attempts_of_one_session_are_returned() {
+    let folders = Folders::new();
+    let say = |id: &str, role: &str, content: String| {
+        let message = match role {
+            "user" => json!({"role": role, "content": content}),
+            _ => json!({"role": role, "content": [{"type": "text", "text": content}]}),
+        };
+        ("append_message", json!({"entryId": id, "message": message}))
+    };
+    folders.conversation("s1", &folders.path("work"));
+    let mut requests = vec![
+        open("s1"),
+        say("start", "assistant", "What next?".to_owned()),
+    ];
+    for number in 0..8 {
+        requests.push(("set_leaf", json!({"leafId": "start"})));
+        let said = format!("Migrate the zebra schema, way {number}.");
+        requests.push(say(&format!("way{number}"), "user", said));
+        requests.push(say(
+            &format!("end{number}"),
+            "assistant",
+            "It failed.".to_owned(),
+        ));
+    }
+    folders.daemon(&requests);
+    let mut server = folders.server(&[]);
+    let text = server.text(
+        "what_was_tried",
+        json!({"topic": "migrate the zebra schema"}),
+    );
+    let mut found = ids(&text, "branch");
+    found.sort_unstable();
+    let ends: Vec<String> = (0..8).map(|number| format!("end{number}")).collect();
+    assert_eq!(found, ends, "{text}");
+    let facts = ["left", "kept", "leftOut"].map(|name| fact(&text, name).unwrap());
+    assert_eq!(facts, ["7", "1", "0"], "{text}");
+}
+
+/// An import labels a fork without a title. The mark was told as the reason, in place of how the branch ended.
+#[test]
+fn the_mark_of_a_fork_is_not_a_reason() {
+    let folders = Folders::new();
+    let say = |id: &str, text: &str| {
+        let message = json!({"role": "user", "content": text});
+        ("append_message", json!({"entryId": id, "message": message}))
+    };
+    folders.conversation("s1", &folders.path("work"));
+    folders.daemon(&[
+        open("s1"),
+        say("q1", "Feed the zebra."),
+        ("append_label", json!({"targetId": "q1", "label": "fork"})),
+        ("set_leaf", json!({"leafId": null})),
+        say("q2", "Wash the zebra."),
+    ]);
+    let mut server = folders.server(&[]);
+    let text = server.text("what_was_tried", json!({"topic": "feed the zebra"}));
+    assert!(
+        text.contains("no reason was written; it ends with"),
+        "{text}"
+    );
+    let text = server.text("why_left", json!({"branch": "q1", "session": "s1"}));
+    assert_eq!(fact(&text, "reasons"), Some("0"), "{text}");
+}
+
 #[test]
 fn what_was_tried_has_a_budget() {
     let folders = Folders::new();
@@ -266,7 +332,12 @@ fn what_was_tried_has_a_budget() {
     let mut server = folders.server(&[]);
     let text = server.text("what_was_tried", json!({"topic": "zebra"}));
     assert!(text.len() <= MAX_TRIED, "{} bytes", text.len());
-    let number = |name: &str| fact(&text, name).unwrap().parse::<usize>().unwrap();
+    let number = |name: &str| {
+        let fact = fact(&text, name).unwrap();
+        fact.trim_start_matches("at least ")
+            .parse::<usize>()
+            .unwrap()
+    };
     assert!(number("left") > 0 && number("kept") > 0, "{text}");
     assert_eq!(number("left") + number("kept") + number("leftOut"), 80);
 }
@@ -334,5 +405,59 @@ fn a_files_history_names_the_calls_that_read_or_changed_it() {
     for outside in ["../elsewhere/src/a.rs", "/etc/passwd", ""] {
         let refused = server.failure("files_history", json!({"path": outside}));
         assert!(refused.contains("--all"), "{refused}");
+    }
+}
+
+/// A file was found only if its path had no characters but letters, digits and `/._-~`. So nothing was found below a folder
+/// with a blank, and no route such as `[id]`.
+#[test]
+fn a_file_with_any_characters_in_its_path_has_a_history() {
+    let folders = Folders::new();
+    let work = folders.path("work/my project");
+    std::fs::create_dir_all(work.join("src")).unwrap();
+    folders.conversation("s1", &work);
+    let absolute = |name: &str| work.join(name).display().to_string();
+    let mut requests = vec![open("s1")];
+    for (id, tool, arguments) in [
+        ("c1", "edit", json!({"file_path": absolute("src/a.rs")})),
+        (
+            "c2",
+            "bash",
+            json!({"command": format!("sed -i s/a/b/ \"{}\"", absolute("src/a.rs"))}),
+        ),
+        ("c3", "bash", json!({"command": "cat 'src/a.rs'; true"})),
+        (
+            "c4",
+            "read",
+            json!({"path": "app/(shop)/cart+x/[id]/page.tsx"}),
+        ),
+        (
+            "c5",
+            "bash",
+            json!({"command": "cat app/(shop)/cart+x/[id]/page.tsx | wc"}),
+        ),
+        (
+            "o1",
+            "read",
+            json!({"path": "other/app/(shop)/cart+x/[id]/page.tsx"}),
+        ),
+        (
+            "o2",
+            "bash",
+            json!({"command": "cat lib/app/(shop)/cart+x/[id]/page.tsx"}),
+        ),
+    ] {
+        requests.extend(call(id, tool, &arguments));
+    }
+    folders.daemon(&requests);
+    let mut server = folders.server(&[]);
+    for (path, expected) in [
+        ("my project/src/a.rs", &["c1", "c2", "c3"][..]),
+        ("my project/app/(shop)/cart+x/[id]/page.tsx", &["c4", "c5"]),
+    ] {
+        let text = server.text("files_history", json!({"path": path}));
+        let mut found = ids(&text, "entry");
+        found.sort_unstable();
+        assert_eq!(found, expected, "{path}: {text}");
     }
 }
