@@ -181,7 +181,8 @@ fn question(command: &str, output: &str) -> String {
     let words = lines.iter().flat_map(|line| line.split_whitespace());
     let command = command.split_whitespace().take(OF_COMMAND);
     let words: Vec<&str> = command.chain(words).take(MAX_WORDS).collect();
-    words.join(" ")
+    // A phrase in quotation marks would have to occur.
+    words.join(" ").replace('"', " ")
 }
 
 #[cfg(test)]
@@ -191,6 +192,21 @@ mod tests {
 
     fn event(input: Value) -> Option<Event> {
         serde_json::from_value::<HookInput>(input).unwrap().event()
+    }
+
+    /// A quoted argument was a phrase that an entry had to have, so nothing was recalled.
+    #[test]
+    fn a_question_has_no_phrases() {
+        let failure = json!({
+            "hook_event_name": "PostToolUseFailure",
+            "tool_input": {"command": "git commit -m \"fix it\""},
+            "error": "error: could not compile \"my crate\"",
+        });
+        let Some(Event::Failure(words)) = event(failure) else {
+            panic!("no failure");
+        };
+        assert!(words.contains("fix it") && words.contains("my crate"));
+        assert!(!words.contains('"'), "{words}");
     }
 
     #[test]
