@@ -287,9 +287,8 @@ impl<'q> Counter<'q> {
                     1 << field as u8,
                 );
                 if only.is_none()
-                    && token.form == Form::Word
                     && *vocabulary_bytes < VOCABULARY
-                    && is_kept(token.letters)
+                    && is_kept(token.letters, token.form)
                     && !counts.vocabulary.contains(token.letters)
                 {
                     *vocabulary_bytes += token.letters.len();
@@ -331,10 +330,17 @@ impl<'q> Counter<'q> {
     }
 }
 
-/// Whether a word is kept for `didYouMean`. Characters of scripts without case, such as Chinese, are not: each of their pairs
-/// is a word.
-fn is_kept(word: &str) -> bool {
-    WORD.contains(&word.chars().count()) && word.chars().all(char::is_lowercase)
+/// Whether a word is kept for `didYouMean`, and as one that may have a word of a question inside. A number at its end, as in
+/// `oauth2`, may have three digits; hashes and ids are not kept. Characters of scripts without case, such as Chinese, are not
+/// either: each of their pairs is a word. The other parts of an identifier are terms already.
+fn is_kept(word: &str, form: Form) -> bool {
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let has_form = match word.len() - letters.len() {
+        0 => form == Form::Word,
+        1..=3 => form != Form::Whole,
+        _ => false,
+    };
+    has_form && WORD.contains(&letters.chars().count()) && letters.chars().all(char::is_lowercase)
 }
 
 /// Passes the name of each filter of entries with each value that an entry has: its source, its types, its role and its

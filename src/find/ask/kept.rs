@@ -13,7 +13,7 @@ use treelined_files::os::file::{Location, Status};
 use treelined_files::os::handle::HandleAccess;
 
 pub(super) const KIND: FileKind = FileKind {
-    format: b"treelined terms4",
+    format: b"treelined terms5",
     ending: ".terms",
     most: 1 << 16,
     most_bytes: 2 << 30,

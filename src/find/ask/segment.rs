@@ -19,7 +19,7 @@ use treelined_core::search::ask::{Corpus, Term};
 use treelined_files::cache::{Cache, CacheBlock, CacheFile, FormatName, get_status, put_status};
 use treelined_files::os::file::Status;
 
-const FORMAT: &FormatName = b"treelined count3";
+const FORMAT: &FormatName = b"treelined count4";
 /// A block of postings ends after this number of bytes. A question reads one block for each term.
 const BLOCK: usize = 64 << 10;
 /// A block of entries ends after this number of bytes. All entries of a session are in one block, which is read if it

@@ -142,3 +142,23 @@ fn a_part_of_a_word_is_found_last_and_marked() {
     // A word that some entry has is not looked for in others.
     assert_eq!(ids(&ask(&mut d, "perl")), ["other"]);
 }
+
+/// A word with a number at its end was not looked into, also as a part of an identifier.
+#[test]
+fn a_part_of_a_word_with_a_number_is_found() {
+    let home = Home::new();
+    let log = Log::new("s")
+        .user("alone", "", "The frobulator3 broke")
+        .user("joined", "alone", "Make an oauth2Client")
+        .user("id", "joined", "Commit deadbeef0123456");
+    store(&home, log, "s");
+    let mut d = Daemon::quiet_in(&home);
+    for (word, id) in [
+        ("frobulator", "alone"),
+        ("oauth", "joined"),
+        ("client", "joined"),
+    ] {
+        assert_eq!(ids(&ask(&mut d, word)), [id], "{word}");
+    }
+    assert!(ids(&ask(&mut d, "deadbeef")).is_empty());
+}

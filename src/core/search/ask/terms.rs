@@ -261,9 +261,13 @@ impl Tokenizer {
                     part = at + len;
                 }
                 _ if class.is_word() => {
+                    let is_capital = next == Class::Lower;
                     let begins_hump = class == Class::Upper
-                        && (before == Class::Lower
-                            || before == Class::Upper && next == Class::Lower);
+                        && match before {
+                            Class::Lower => true,
+                            Class::Upper | Class::Digit => is_capital,
+                            _ => false,
+                        };
                     if begins_hump && at > part {
                         self.close(part..at, segment);
                         part = at;

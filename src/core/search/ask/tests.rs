@@ -77,6 +77,12 @@ fn identifiers_are_terms_whole_and_in_parts() {
         "HTTPServer",
         &[("http", Part), ("server", Part), ("httpserver", Whole)],
     );
+    // A capital behind a digit was not the beginning of a part.
+    expect(
+        "sha256Digest",
+        &[("sha256", Part), ("digest", Part), ("sha256digest", Whole)],
+    );
+    expect("H2O v1B", &[("h2o", Word), ("v1b", Word)]);
     expect("race-condition", &[("race", Word), ("condition", Word)]);
     expect(
         "src/find/run_all.rs",
