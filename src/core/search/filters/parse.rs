@@ -55,6 +55,16 @@ pub struct Fault {
 impl Filters {
     /// Reads a text; `now` is the time from which ages such as `2w` count.
     pub fn parse(text: &str, now: Millis) -> Result<Self, Fault> {
+        Self::read(text, now, false)
+    }
+
+    /// Reads a question as [`Filters::parse`] reads a text. In an error that was copied, such as `source: No such file`, the
+    /// name of a filter without a value is a word.
+    pub fn parse_question(text: &str, now: Millis) -> Result<Self, Fault> {
+        Self::read(text, now, true)
+    }
+
+    fn read(text: &str, now: Millis, is_question: bool) -> Result<Self, Fault> {
         let mut filters = Self::default();
         let (mut words, mut without) = (Vec::new(), Vec::new());
         let mut seen: Vec<Filter> = Vec::new();
@@ -91,6 +101,9 @@ impl Filters {
                         "is a second pattern; one is possible".to_owned(),
                     );
                 }
+                TokenKind::Filter {
+                    filter, value: "", ..
+                } if is_question => words.push(filter.name().to_owned()),
                 TokenKind::Filter {
                     filter,
                     value,

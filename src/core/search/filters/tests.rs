@@ -167,3 +167,24 @@ fn a_long_text_is_read_in_linear_time() {
     let filters = parsed(&text);
     assert!(!filters.text.is_empty());
 }
+
+/// Errors are asked about as they stand. A name with a colon was a filter without a value, and the question was refused.
+#[test]
+fn in_a_question_a_filter_without_a_value_is_a_word() {
+    for text in ["source: No such file", "bash: tool: not found", "in:"] {
+        assert!(Filters::parse(text, NOW).is_err(), "{text}");
+        let filters = Filters::parse_question(text, NOW).unwrap();
+        assert_eq!(
+            filters.text,
+            text.replace("source:", "source")
+                .replace("tool:", "tool")
+                .replace("in:", "in")
+        );
+    }
+    let filters = Filters::parse_question("role: admin role:user", NOW).unwrap();
+    assert_eq!(
+        (filters.text.as_str(), filters.role.is_some()),
+        ("role admin", true)
+    );
+    assert!(Filters::parse_question("role:usr", NOW).is_err());
+}

@@ -392,7 +392,12 @@ fn filters(params: &mut wire::SearchParams, mode: Mode) -> Result<Filters> {
         let reason = "is said by the query itself with `syntax: \"filters\"`";
         return Err(Error::invalid_params("mode", reason));
     }
-    let filters = Filters::parse(&params.query, SystemSource.now_ms()).map_err(fault)?;
+    let now = SystemSource.now_ms();
+    let filters = match params.mode == Some(wire::SessionSearchMode::Ask) {
+        true => Filters::parse_question(&params.query, now),
+        false => Filters::parse(&params.query, now),
+    };
+    let filters = filters.map_err(fault)?;
     params.query.clone_from(&filters.text);
     Ok(filters)
 }
