@@ -59,6 +59,7 @@
     ("requestTooLarge" . "send less at once")
     ("responseTooLarge" . "raise `treelined-max-frame-bytes' to read it")
     ("overloaded" . "try again in a moment")
+    ("memoryExhausted" . "others use the daemon's memory; try again in a moment")
     ("cancelled" . nil)
     ;; Kinds of errors about commands, questions and exports.
     ("commandExists" . "choose another name for the command")

@@ -225,6 +225,7 @@ remedies! {
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
     ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";
     Overloaded FAILED "run the command again in a moment";
+    MemoryExhausted FAILED "run the command again in a moment, or raise max_working_bytes of [limits]";
     Cancelled INTERRUPTED "nothing was changed; run the command again if you still want it";
 }
 

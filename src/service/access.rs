@@ -8,10 +8,12 @@
 use crate::endpoint::place::canonical;
 use crate::extensions::ExtensionMay;
 use crate::settings::RedactSettings;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::search::ShownText;
 use treelined_files::lock::lock;
 use treelined_files::store::catalogue::Rows;
 use treelined_pages::redact::{RedactEntry, Redactor};
@@ -294,6 +296,11 @@ impl Rights {
         self.redactor.is_some()
     }
 
+    /// The text that the connection sees. A search must not tell more.
+    pub(crate) fn shown_text(&self) -> Option<ShownText> {
+        self.redactor.as_ref().map(shown_text)
+    }
+
     /// JSON in the form that the connection gets.
     pub(crate) fn shown(&self, json: Vec<u8>) -> Vec<u8> {
         match &self.redactor {
@@ -351,6 +358,17 @@ fn is_in(directories: &[PathBuf], cwd: &str) -> bool {
 pub(crate) fn not_found(id: &str) -> Error {
     let message = format!("there is no session {id:?} for this connection");
     Error::new(Kind::SessionNotFound, message)
+}
+
+/// The text in which secrets are replaced.
+pub(crate) fn shown_text(redactor: &Arc<Redactor>) -> ShownText {
+    let redactor = Arc::clone(redactor);
+    ShownText(Arc::new(move |text| {
+        match redactor.text(text, &mut |_, _| ()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text),
+        }
+    }))
 }
 
 /// Makes the replacer of secrets in messages to limited connections.

@@ -49,7 +49,7 @@ impl WorkingMemory {
         Reservation { memory, bytes: 0 }
     }
 
-    /// Reserves these bytes, or fails with `overloaded`.
+    /// Reserves these bytes, or fails with `memoryExhausted`.
     pub(crate) fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation> {
         let mut reservation = self.reservation();
         match reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX)) {
@@ -125,7 +125,7 @@ pub(crate) fn exhausted(bytes: u64) -> Error {
     let message = format!(
         "the daemon has no room for the {bytes} bytes that this needs while others use its memory; nothing was done: try again"
     );
-    Error::new(Kind::Overloaded, message)
+    Error::new(Kind::MemoryExhausted, message)
 }
 
 #[cfg(test)]
@@ -172,6 +172,6 @@ mod tests {
     fn the_error_can_be_tried_again() {
         let memory = WorkingMemory::new(1);
         let _held = memory.reserve(1).unwrap();
-        assert_eq!(memory.reserve(1).unwrap_err().kind, Kind::Overloaded);
+        assert_eq!(memory.reserve(1).unwrap_err().kind, Kind::MemoryExhausted);
     }
 }

@@ -203,6 +203,7 @@ pub const ANY: &[Kind] = &[
     Kind::RequestTooLarge,
     Kind::ResponseTooLarge,
     Kind::Overloaded,
+    Kind::MemoryExhausted,
 ];
 
 /// The failures of a method that has params.

@@ -119,12 +119,12 @@ pub struct GetEntryResult {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// What the servers of the team say about the entry. Only with `verify`.
+    /// The judgement of the team's servers on the entry. Only with `verify`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<VerifiedEntry>,
 }
 
-/// What the servers of a team say about an entry, by its line.
+/// The judgement of a team's servers on an entry, by its line.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedEntry {

@@ -47,6 +47,9 @@ pub struct SearchParams {
     pub branches: Option<SearchBranches>,
     /// Whether archived branches are searched. Default: false.
     pub archived: Option<bool>,
+    /// Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`.
+    /// Default: true on a connection that redacts, else false.
+    pub redact: Option<bool>,
     /// The most hits of the page, at most 1,000. Default: 50.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]

@@ -1,5 +1,7 @@
 //! Limited connections: `[access.NAME]` and `access` of `initialize`. protocol.md §10.7.
 
+mod search;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,6 +1,6 @@
 //! Gates on resident memory (session-file.md §6): peak at most start + trees + kept + working + 30 MiB, and after the
 //! sessions are closed at most start + kept + 30 MiB. "Trees" is the memory that opening the sessions takes. The usual
-//! form has small inputs and a small working part; the long form has 1 GB, a million entries, 1,000 clients and 100,000
+//! form has small inputs and a small working part; the long form has 1 GB, a million entries, 1,024 clients and 100,000
 //! sessions. It measures: with so many clients and sessions the daemon exceeds the gates.
 
 use crate::config::file;
@@ -172,7 +172,7 @@ fn reading_a_session_of_many_entries() {
 fn many_clients() {
     let home = Home::new();
     let path = chain(&home, "shared", 600, 4_000);
-    let clients = sized(100, 1_000);
+    let clients = sized(100, 1_024);
     crate::connections::limits::raise_descriptor_limit();
     let shared = limited(&home);
     let mut first = patient(&shared, json!({}));

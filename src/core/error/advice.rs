@@ -138,6 +138,8 @@ advice! {
         "Request less at once: with `limit` or `maxBytes`, or single entries.";
     Overloaded "Too many requests wait in the daemon, or too many messages wait for the client to read them."
         "Read the daemon's messages, or end the turn; then send the request again.";
+    MemoryExhausted "The daemon has no memory left for this request while others use it; nothing was done."
+        "Send the request again in a moment; ask for less at once, or raise `max_working_bytes` of `[limits]`, if it stays.";
     Cancelled "The request was cancelled; nothing was changed."
         "No action is needed; send the request again if you still want it.";
 }

@@ -85,5 +85,6 @@ kinds! {
     RequestTooLarge "requestTooLarge" -32007 false,
     ResponseTooLarge "responseTooLarge" -32008 false,
     Overloaded "overloaded" -32009 true,
+    MemoryExhausted "memoryExhausted" -32010 true,
     Cancelled "cancelled" -32800 false,
 }

@@ -46,6 +46,7 @@ struct ExcerptChar {
 impl Excerpt {
     /// The excerpt of a field; `None` if the field has no match.
     pub fn of(query: &Query, field: &str) -> Self {
+        let field = &*query.shown_of(field);
         let first = query.first_in(field).unwrap_or_default();
         Self::from(field, first, |start, end| {
             query.places(field, start, first, end)

@@ -49,7 +49,8 @@ impl<'q> Matcher<'q> {
 
     /// Searches a field.
     pub fn see(&mut self, text: &str) -> ControlFlow<()> {
-        self.found |= self.query.found_in(text, self.found, &mut self.folded);
+        let text = self.query.shown_of(text);
+        self.found |= self.query.found_in(&text, self.found, &mut self.folded);
         match self.is_match() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -69,8 +70,8 @@ impl<'q> Matcher<'q> {
         for (at, prefilter) in self.query.prefilters.iter().enumerate() {
             if self.found & 1 << at == 0 {
                 match prefilter.tell(raw) {
-                    Presence::Yes => self.found |= 1 << at,
-                    Presence::Maybe => is_open = true,
+                    Presence::Yes if !self.query.hides_text() => self.found |= 1 << at,
+                    Presence::Yes | Presence::Maybe => is_open = true,
                     Presence::No => {}
                 }
             }

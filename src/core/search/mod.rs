@@ -22,4 +22,4 @@ pub use fields::{FieldKind, each_field, each_field_with_kind, row_words};
 pub use filters::{BranchFilter, Completion, CompletionItem, Fault, Filters, Written, complete};
 pub use fold::folded_text;
 pub use matcher::{Matcher, decoded};
-pub use query::{Mode, Query, quoted};
+pub use query::{Mode, Query, ShownText, quoted};

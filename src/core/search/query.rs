@@ -5,6 +5,9 @@ use super::prefilter::{Prefilter, pattern_literals};
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
 
 /// How to understand a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -35,6 +38,18 @@ pub struct Query {
     pub(super) needles: Needles,
     /// The prefilter of each needle.
     pub(super) prefilters: Vec<Prefilter>,
+    /// The text that the reader sees of each field, if it is not the whole field. Only this text is compared.
+    shown: Option<ShownText>,
+}
+
+/// Returns the text that a reader sees of a field; `None` if the reader sees all of it.
+#[derive(Clone)]
+pub struct ShownText(pub Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+
+impl fmt::Debug for ShownText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShownText")
+    }
 }
 
 #[derive(Debug)]
@@ -78,6 +93,7 @@ impl Query {
         Ok(Some(Self {
             needles,
             prefilters,
+            shown: None,
         }))
     }
 
@@ -100,6 +116,7 @@ impl Query {
         Ok(Self {
             needles: Needles::Regex(regex),
             prefilters: vec![Prefilter::pattern(text)],
+            shown: None,
         })
     }
 
@@ -136,6 +153,22 @@ impl Query {
                 each(at, line);
             }
         });
+    }
+
+    /// Compares the text that a reader sees, so that no search tells the rest.
+    #[must_use]
+    pub fn for_reader(self, shown: Option<ShownText>) -> Self {
+        Self { shown, ..self }
+    }
+
+    pub(super) fn hides_text(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// The text of a field that is compared.
+    pub(super) fn shown_of<'t>(&self, field: &'t str) -> Cow<'t, str> {
+        let shown = self.shown.as_ref().and_then(|shown| (shown.0)(field));
+        shown.map_or(Cow::Borrowed(field), Cow::Owned)
     }
 
     /// All needles, one bit each.

@@ -48,7 +48,7 @@ impl Call {
         })
     }
 
-    /// Reserves memory for an answer of about this many bytes before it is made. Fails with `overloaded`.
+    /// Reserves memory for an answer of about this many bytes before it is made. Fails with `memoryExhausted`.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
         if bytes <= SMALL_ANSWER {
             return Ok(());
@@ -121,7 +121,7 @@ pub(crate) fn no_room_for(bytes: u64) -> Error {
     let message = format!(
         "the daemon has no room for an answer of {bytes} bytes while clients do not read theirs: read what it has sent and try again, or ask for less at once"
     );
-    Error::new(Kind::Overloaded, message)
+    Error::new(Kind::MemoryExhausted, message)
 }
 
 impl Pending for Call {

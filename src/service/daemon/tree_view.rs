@@ -123,8 +123,8 @@ impl LastView {
     }
 }
 
-/// The mode and the text of a query.
-pub(crate) type AskedQuery = (Mode, String);
+/// The mode and the text of a query, and whether secrets are replaced before the text is compared.
+pub(crate) type AskedQuery = (Mode, String, bool);
 
 /// The budget for views, and the tree of the view that is made.
 pub(crate) struct ViewRoom<'a> {

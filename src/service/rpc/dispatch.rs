@@ -94,7 +94,7 @@ impl Dispatcher {
     /// Answers a frame for which the memory of all connections has no room.
     pub fn no_memory(&self, id: Option<&[u8]>) {
         let message = "the daemon has no room for this frame while others use its memory; nothing was done: try again, or send less at once";
-        let error = Error::new(Kind::Overloaded, message);
+        let error = Error::new(Kind::MemoryExhausted, message);
         self.refuse(id.unwrap_or(b"null"), &error);
     }
 

@@ -63,7 +63,7 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
         let response = response(stream);
         assert_eq!(response["id"], number, "{response}");
         let kind = &response["error"]["data"]["kind"];
-        if kind == "overloaded" {
+        if kind == "memoryExhausted" {
             assert_eq!(response["error"]["data"]["retryable"], true, "{response}");
             refused += 1;
         } else {
@@ -154,7 +154,7 @@ fn answered_of(stream: &mut BufReader<UnixStream>, count: usize) -> usize {
         assert!(open.remove(&response["id"].as_u64().unwrap()), "{response}");
         let error = &response["error"]["data"];
         if error["kind"].is_string() {
-            assert_eq!(error["kind"], "overloaded", "{error}");
+            assert_eq!(error["kind"], "memoryExhausted", "{error}");
             assert_eq!(error["retryable"], true, "{error}");
         } else {
             assert_eq!(response["result"]["entries"].as_array().unwrap().len(), 40);
@@ -239,7 +239,7 @@ fn summaries_share_memory_and_the_rest_is_refused() {
         ("navigate_tree", summarize.clone()),
         ("compact", json!({"keepRecentTokens": 1})),
     ] {
-        let error = two.err_kind(method, params, "overloaded");
+        let error = two.err_kind(method, params, "memoryExhausted");
         assert!(error.message.contains("try again"), "{}", error.message);
     }
     two.notification("session_compact_failed");

@@ -63,6 +63,7 @@ M.by_kind = {
   requestTooLarge = 'send less at once',
   responseTooLarge = '`treelined export` writes it into a file',
   overloaded = 'try again in a moment',
+  memoryExhausted = "others use the daemon's memory; try again in a moment",
   cancelled = '',
   disconnected = 'the next command starts the daemon again; `:Treelined log` shows its log',
   timeout = 'try again, or raise `timeout_ms`',

@@ -153,6 +153,7 @@ fn of_requests(kind: &str) -> Option<&'static str> {
         "cancelled" => "It was cancelled, and nothing was changed. Run it again if you want it.",
         "timeout" => "The daemon has not answered in time. It may still do it.",
         "overloaded" => "The daemon has too much to do at once. Try again.",
+        "memoryExhausted" => "Others use the daemon's memory. Try again in a moment.",
         "shuttingDown" => "The daemon is ending. R starts another one when it has ended.",
         "requestTooLarge" => "The text is too long to be sent at once. Send less.",
         "responseTooLarge" => "There is too much to show at once. Filter or search first.",

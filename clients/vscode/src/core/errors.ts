@@ -126,6 +126,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   requestTooLarge: { text: 'Send less at once.' },
   responseTooLarge: { text: 'Show a part only: fold, filter, or open a single entry.' },
   overloaded: { text: 'Try again in a moment.' },
+  memoryExhausted: { text: "Others use the daemon's memory. Try again in a moment." },
   cancelled: { text: 'Nothing was changed.' },
   disconnected: {
     text: 'The next command starts the daemon again; your place and your drafts are kept.',

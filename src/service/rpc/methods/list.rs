@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
+use treelined_core::search::ShownText;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::log::upstream;
@@ -52,6 +53,9 @@ pub(in crate::rpc) fn list_sessions(
                 let mut left = rows.to_vec();
                 files.discard_deleted(team, &mut left);
                 rows = Arc::new(left);
+            }
+            if let Some(shown) = rights.shown_text().filter(|_| params.query.is_some()) {
+                rows = Arc::new(rows.iter().map(|row| shown_as(row, &shown)).collect());
             }
             log.conversations = Conversations::of(&rows);
             log.children = ChildCounts::of(&rows);
@@ -186,6 +190,20 @@ fn result(
     }
     out.push(b'}');
     Ok(out)
+}
+
+/// A row with the texts that a connection sees. The words of a query must not tell more.
+fn shown_as(row: &CatalogueRow, shown: &ShownText) -> Arc<CatalogueRow> {
+    let mut listing = row.listing.clone();
+    for text in listing.name.iter_mut().chain([&mut listing.first_message]) {
+        if let Some(shown) = (shown.0)(text) {
+            *text = shown;
+        }
+    }
+    Arc::new(CatalogueRow {
+        marks: row.marks.clone(),
+        ..CatalogueRow::new(row.status, listing)
+    })
 }
 
 /// The rows that the params select, and the number of archived rows that they leave out.

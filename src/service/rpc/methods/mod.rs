@@ -22,6 +22,7 @@ pub(super) mod peers;
 pub(super) mod people;
 pub(super) mod pick;
 pub(super) mod read;
+mod reader_query;
 pub(super) mod render;
 pub(super) mod renderers;
 mod revision;

@@ -16,7 +16,7 @@ use treelined_core::id::Source;
 use treelined_core::name;
 use treelined_core::search::ask::Question;
 use treelined_core::search::{
-    BranchFilter, Fault, FieldKind, Filters, Mode, Query, Written, complete,
+    BranchFilter, Fault, FieldKind, Filters, Mode, Query, ShownText, Written, complete,
 };
 use treelined_core::team::TeamView;
 use treelined_core::timestamp::Millis;
@@ -41,6 +41,9 @@ const RANKED: &str = "ask:";
 /// Why a limited connection cannot ask.
 const RANKS_ALL: &str =
     "`ask` ranks by the words of all sessions: not for a connection with directories";
+/// Why a connection that redacts cannot ask.
+const RANKS_SECRETS: &str =
+    "`ask` ranks by all words, also those of secrets: not with secrets replaced";
 const NO_TEAM: &str = "sessions of the team do not exist for a connection with an access";
 /// Why a text cannot be asked.
 const NO_WORD: &str = "has no word that can be asked for: a word has letters or digits, and at most 64 bytes; \
@@ -63,10 +66,18 @@ pub(in crate::rpc) fn search(
         }
         let within = rights.directory_test().map(DirectoryTest);
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
-        rights.check_param("mode", is_question && within.is_some(), RANKS_ALL)?;
+        let redacts = rights.redacts() || params.redact == Some(true);
+        if is_question && (within.is_some() || redacts) {
+            let why = if redacts { RANKS_SECRETS } else { RANKS_ALL };
+            return Err(Error::invalid_params("mode", why));
+        }
+        let shown = match redacts {
+            true => Some(access::shown_text(&call.daemon.redactor()?)),
+            false => None,
+        };
         rights.check_param("team", params.team && rights.is_limited(), NO_TEAM)?;
         let is_of_team = params.team;
-        let wanted = wanted(params, within)?;
+        let wanted = wanted(params, within, shown)?;
         let connection = &call.connection;
         let token = call.id.as_ref().filter(|_| connection.wants_search_hits());
         let mut on_hit = |hit: &Hit| {
@@ -182,6 +193,7 @@ pub(in crate::rpc) fn complete_query(
                 wire::SearchParams::default(),
                 Some(Filters::default()),
                 Mode::Words,
+                None,
             );
             let request = SearchRequest {
                 within: within.map(DirectoryTest),
@@ -231,7 +243,11 @@ fn expired() -> Error {
     )
 }
 
-fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Result<Wanted> {
+fn wanted(
+    mut params: wire::SearchParams,
+    within: Option<DirectoryTest>,
+    shown: Option<ShownText>,
+) -> Result<Wanted> {
     use wire::SessionSearchMode::{Ask, Literal, Regex, Words};
     let mode = match params.mode.unwrap_or_default() {
         Words | Ask => Mode::Words,
@@ -266,7 +282,7 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         let request = SearchRequest {
             within,
             explains: is_question,
-            ..request(params, said, mode)?
+            ..request(params, said, mode, shown)?
         };
         return Ok(Wanted::Exact(Box::new(request)));
     }
@@ -283,7 +299,7 @@ fn wanted(mut params: wire::SearchParams, within: Option<DirectoryTest>) -> Resu
         ..everything
     };
     let read_time = params.read_ms.map(Duration::from_millis);
-    let filters = request(params, Some(said), Mode::Words)?;
+    let filters = request(params, Some(said), Mode::Words, None)?;
     Ok(Wanted::Answer(Arc::new(AskRequest {
         question,
         phrases,
@@ -305,13 +321,20 @@ fn limit(given: Option<u64>) -> Result<usize> {
     Ok(usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Result<SearchRequest> {
+/// `shown` is the text that the reader sees of each field.
+fn request(
+    params: wire::SearchParams,
+    said: Option<Filters>,
+    mode: Mode,
+    shown: Option<ShownText>,
+) -> Result<SearchRequest> {
     let query = match &said {
         Some(said) if said.text.is_empty() => Query::any().map(Some),
         _ => Query::parse(&params.query, mode),
     };
     let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
     let query = query.ok_or_else(|| Error::invalid_params("query", EMPTY))?;
+    let query = query.for_reader(shown.clone());
     let said = said.unwrap_or_default();
     let without = match (params.without.as_deref(), said.without.as_str()) {
         (None, "") => None,
@@ -350,7 +373,7 @@ fn request(params: wire::SearchParams, said: Option<Filters>, mode: Mode) -> Res
     let is_filter = |filter: &EntryFilter| *filter != EntryFilter::default();
     Ok(SearchRequest {
         query,
-        without,
+        without: without.map(|without| without.for_reader(shown)),
         fields,
         directory: params.cwd.as_deref().map(wanted_directory),
         named_directory,

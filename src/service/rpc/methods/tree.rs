@@ -7,6 +7,7 @@ use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
 use crate::rpc::methods::born::{self, BornSessions, Origin};
 use crate::rpc::methods::branch_names::BranchNames;
+use crate::rpc::methods::reader_query::ReaderQuery;
 use crate::rpc::methods::revision;
 use crate::rpc::reply::Prepared;
 use crate::rpc::session_read::{Read, ReadAnswer};
@@ -35,7 +36,7 @@ const INLINE_ROWS: usize = 512;
 /// The decoded params of `get_tree`.
 struct TreeRequest {
     params: wire::GetTreeParams,
-    query: Option<Query>,
+    query: ReaderQuery,
 }
 
 type TreeReply = Prepared<wire::GetTreeResult<'static>>;
@@ -51,16 +52,14 @@ pub(in crate::rpc) fn get_tree(
             "left is for the flat form: leave format out, or fold ids",
         ));
     }
-    let mode = params.mode.unwrap_or_default();
-    let query = Query::parse(text, mode);
-    let query = query.map_err(|reason| Error::invalid_params("query", reason))?;
+    let query = ReaderQuery::parse(text, params.mode.unwrap_or_default())?;
     let request = Arc::new(TreeRequest { params, query });
     Ok(move |read: &Read<'_>| request.read(read))
 }
 
 impl TreeRequest {
     fn read(self: &Arc<Self>, read: &Read<'_>) -> Result<ReadAnswer<TreeReply>> {
-        let asked = self.asked(read)?;
+        let asked = self.asked(read, read.call.connection.rights().redacts())?;
         let last = &read.open.last_view;
         let view = last
             .get(&asked)
@@ -81,12 +80,13 @@ impl TreeRequest {
                 cwd: read.cwd().to_owned(),
             },
             origin: self.names_sessions().then(|| Origin::of(read)),
+            query: self.query.of(read.call.connection.rights()),
             request: Arc::clone(self),
         };
-        let view = match (view, &self.query) {
+        let view = match (view, self.query.is_given()) {
             (Some(view), _) => view,
-            (None, Some(_)) => return page.of_matches(read, asked),
-            (None, None) => {
+            (None, true) => return page.of_matches(read, asked),
+            (None, false) => {
                 let outline = Outline::new(&read.tree, asked.scope);
                 let room = ViewRoom {
                     view_bytes: &read.call.daemon.registry.view_bytes,
@@ -99,7 +99,7 @@ impl TreeRequest {
         page.of_view(read, view)
     }
 
-    fn asked(&self, state: &SessionState) -> Result<ViewOptions> {
+    fn asked(&self, state: &SessionState, redacts: bool) -> Result<ViewOptions> {
         let params = &self.params;
         let root = params.root_id.as_deref().map(|id| state.find(id));
         let nodes = |ids: &[String]| ids.iter().map(|id| state.find(id)).collect::<Result<_>>();
@@ -116,7 +116,7 @@ impl TreeRequest {
                     each: nodes(params.each.as_deref().unwrap_or_default())?,
                 };
                 // A caller that searches wants to see where the entries are, so nothing is folded.
-                let is_search = self.query.is_some() || filter == Filter::LabeledOnly;
+                let is_search = self.query.is_given() || filter == Filter::LabeledOnly;
                 folding.left = (!is_search).then_some(left);
             }
             None => {}
@@ -131,7 +131,7 @@ impl TreeRequest {
                 active_last: folding.left.is_some(),
                 archived: params.archived.unwrap_or_default(),
             },
-            query: query.map(|query| (params.mode.unwrap_or_default(), query)),
+            query: query.map(|query| (params.mode.unwrap_or_default(), query, redacts)),
             folding,
         })
     }
@@ -153,7 +153,7 @@ impl TreeRequest {
             return true;
         }
         let limit = self.params.limit.map(|limit| limit as usize);
-        let (Some(view), Some(limit), None) = (view, limit, &self.query) else {
+        let (Some(view), Some(limit), false) = (view, limit, self.query.is_given()) else {
             return false;
         };
         let Ok(start) = start(state, &self.params, None) else {
@@ -198,6 +198,7 @@ impl View {
 /// A page of a view.
 struct Page {
     request: Arc<TreeRequest>,
+    query: Option<Arc<Query>>,
     head: Head,
     start: PageStart,
     /// The limit of the rows, in bytes.
@@ -262,7 +263,7 @@ impl Page {
                 origin,
             };
             let (last, in_tree) = (&open.last_view, (&bodies, &outline, &snapshot));
-            let query = self.request.query.as_ref();
+            let query = self.query.as_deref();
             let matched = query.map(|query| last.matches(&asked, origin, query, in_tree));
             let matched = matched.transpose()?;
             let view = last.make(&room, asked, outline, matched.as_deref());
@@ -318,7 +319,7 @@ impl Page {
                 let rows = Rows {
                     visible,
                     outline: &shown.view.outline,
-                    query: self.request.query.as_ref(),
+                    query: self.query.as_deref(),
                     snapshot: &shown.snapshot,
                     bodies: &shown.bodies,
                     renderers: &shown.renderers,
