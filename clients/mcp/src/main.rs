@@ -13,6 +13,7 @@ mod request;
 mod scope;
 mod server;
 mod text;
+mod words;
 
 use anyhow::Context;
 use clap::Parser;
@@ -157,6 +158,9 @@ async fn history(args: Args, cwd: PathBuf, running: Option<Client>) -> anyhow::R
     let builder = builder.access(least(args.allow_notes));
     let mut values = KnownValues::new(b"of the server");
     values.add_values(secret_variables(std::env::vars_os(), &[]));
+    if !args.show_secrets {
+        values.set_words(&words::configured(std::env::var_os("TREELINED_CONFIG"))?);
+    }
     let redactor = Redactor::new(!args.show_secrets, None)?.with_values(values);
     let client = match running {
         Some(client) => client,

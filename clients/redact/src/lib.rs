@@ -5,11 +5,13 @@
 //! its literal is. The time is linear in the length of any text.
 
 mod choices;
+mod cookies;
 mod key_block;
 mod literal_filter;
 mod name;
 mod named;
 mod parameters;
+mod phrase;
 mod rules;
 #[cfg(test)]
 mod samples;
@@ -512,6 +514,13 @@ impl SecretSearcher {
             Check::Digit if !shown.iter().any(u8::is_ascii_digit) => return None,
             Check::Digit | Check::Url => {}
             Check::Parameters => span.end = parameters::end(text, span.start)?,
+            Check::SomeParameters => {
+                span.end = parameters::end(text, span.start)?;
+                if !parameters::has_secret(text.get(span.clone())?) {
+                    return None;
+                }
+            }
+            Check::Cookies => span.end = cookies::end(text, span.start)?,
             Check::KeyBlock => span.end = key_block::end(text, span.clone())?,
         }
         Some(Secret { kind, span })

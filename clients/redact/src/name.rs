@@ -35,6 +35,8 @@ pub(crate) struct Gap {
     pub is_spaced: bool,
     /// Whether the value is the text of an element: `<password>hunter</password>`.
     pub is_element: bool,
+    /// Whether the name follows `?`, `&` or `#`, as a parameter of a URL does.
+    pub is_of_url: bool,
     /// Whether a value without quotes is ignored.
     pub needs_quotes: bool,
 }

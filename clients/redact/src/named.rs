@@ -75,7 +75,8 @@ impl Names {
             let capital = format!("{}{rest}", first.to_uppercase());
             [(*part).to_owned(), capital, part.to_uppercase()]
         });
-        forms.collect()
+        // `pat` is too frequent in other words.
+        forms.chain(["_PAT".to_owned()]).collect()
     }
 
     /// The kind of secret that a name means; `None` for other names.
@@ -107,6 +108,10 @@ impl Names {
             (Some(kind), _) => Some(kind),
             (None, [.., last]) if last == "auth" && lower.len() == 1 => Some(Kind::Auth),
             (None, [_, .., last]) if last == "key" && is_constant => Some(Kind::Key),
+            (None, [.., store, last]) if last == "auth" && is_constant => match store.as_str() {
+                "redis" | "valkey" | "memcached" => Some(Kind::Password),
+                _ => Some(Kind::Token),
+            },
             _ => None,
         }
     }
@@ -135,7 +140,13 @@ impl Names {
         let value = gap(text, &name).and_then(|gap| value::at(text, gap))?;
         // `PASS: TestParse` is the result of a test, not a password.
         let is_verdict = shown.eq_ignore_ascii_case("pass") && !value.is_quoted && !value.is_tight;
-        (!is_verdict && value.is_secret(kind)).then(|| (kind, value.whole(text)))
+        // A pattern of a regular expression, or a method, may have such a name.
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_=:/+".contains(byte);
+        let is_vague = shown.ends_with("_PAT") || kind == Kind::Token && shown.ends_with("_AUTH");
+        let is_value = value.is_quoted || value.is_tight;
+        let is_other = is_vague && !(is_value && value.shown.iter().all(is_plain));
+        let is_secret = !is_verdict && !is_other && value.is_secret(kind);
+        is_secret.then(|| (kind, value.whole(text)))
     }
 
     /// Whether a secret may follow the name around `at` in raw JSON. Blanks after the name may be escaped.
@@ -219,6 +230,7 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
         is_attached: false,
         is_spaced: false,
         is_element: false,
+        is_of_url: is_of_url(text, name.start),
         needs_quotes: false,
     };
     let assigned = [&b"=>"[..], b":=", b"?=", b"+=", b"=", b":"];
@@ -276,6 +288,12 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
     }
 }
 
+/// Whether the name at `start` is that of a parameter of a URL, which `&` and `#` end.
+fn is_of_url(text: &[u8], start: usize) -> bool {
+    let before = start.checked_sub(1).and_then(|before| text.get(before));
+    matches!(before, Some(b'?' | b'&' | b'#'))
+}
+
 /// The length of the text between a name and its value in a list of variables: `"name":"TOKEN","value":"…"`.
 fn value_member(rest: &[u8]) -> Option<usize> {
     let is_between = |byte| {
@@ -308,8 +326,14 @@ fn takes_blank(text: &[u8], name: &Range<usize>) -> bool {
     let sets = [&b"ENV"[..], b"setenv", b"setx", b"-x", b"-gx", b"-Ux"];
     let configures = last == Some(b"set") && matches!(before, Some(b"configure" | b"config"));
     configures
-        || last.is_some_and(|last| sets.contains(&last))
+        || last.is_some_and(|last| sets.iter().any(|one| is_last_word(last, one)))
         || before.is_some_and(|before| before.ends_with(b"login"))
+}
+
+/// Whether a text ends with this word. A quote or an escape may stand before it: `"setenv`, `\nsetenv`.
+fn is_last_word(text: &[u8], word: &[u8]) -> bool {
+    let before = text.strip_suffix(word);
+    before.is_some_and(|before| !crate::is_behind(before, before.len(), crate::is_token_byte))
 }
 
 fn count(bytes: &[u8], is_one: impl Fn(u8) -> bool) -> usize {
@@ -326,6 +350,8 @@ pub(crate) fn is_secret_member(kind: Kind, value: &str) -> bool {
         is_attached: false,
         is_called: false,
         is_of_code: false,
+        may_have_blanks: true,
+        rest: 0,
     }
     .is_secret(kind)
 }

@@ -20,6 +20,18 @@ pub(super) fn end(text: &[u8], at: usize) -> Option<usize> {
     last
 }
 
+/// Whether the value of a parameter looks like a secret: it has a digit, and eight or more bytes.
+pub(super) fn has_secret(parameters: &[u8]) -> bool {
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
+    parameters.split(is_between).any(|parameter| {
+        let equals = memchr::memchr(b'=', parameter);
+        let value = equals.and_then(|at| parameter.get(at + 1..));
+        value.is_some_and(|value| value.len() >= 8 && value.iter().any(u8::is_ascii_digit))
+            // A token may end with `=`.
+            || value == Some(b"") && parameter.len() > 16
+    })
+}
+
 /// The end of one parameter: a name, `=` and a value.
 fn parameter_end(text: &[u8], at: usize) -> Option<usize> {
     let is_of_name =

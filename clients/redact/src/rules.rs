@@ -53,6 +53,10 @@ pub(super) enum Check {
     Url,
     /// The match is the name of the first parameter of a header. The secret is all parameters.
     Parameters,
+    /// The same for a scheme that may be a word of a sentence: one parameter must look like a secret.
+    SomeParameters,
+    /// The match is the name of the first cookie. The secret is all cookies.
+    Cookies,
     /// Lines of a private key follow. The secret includes them.
     KeyBlock,
 }
@@ -189,19 +193,25 @@ rules! {
         r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:digest|hawk|mac|oauth|signature|aws4-[a-z0-9-]{8,24})[ \t\r\n]{1,8}([A-Za-z0-9_*-]{1,40}=)"#;
     "authorization" Word Anywhere Parameters ["AWS4-HMAC-SHA256" "AWS4-ECDSA-P256-SHA256"] r"AWS4-[A-Z0-9-]{8,24}[ \t\r\n]{1,8}(Credential=)";
     "aws-signature" Anywhere Anywhere Nothing ["X-Amz-Signature"] r"X-Amz-Signature(?:=|%3[dD])([0-9a-f]{64})";
+    "authorization" Anywhere Anywhere SomeParameters ["uthorization" "UTHORIZATION"]
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=,])[ \t]{0,8}["'\\]{0,4}[a-z][a-z0-9_-]{1,30}[ \t]{1,4}([A-Za-z0-9_*-]{1,40}=)"#;
     "authorization" Anywhere Run Nothing ["uthorization" "UTHORIZATION"]
         r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:bearer|basic|token|apikey|api-key|negotiate)[ \t]{1,8}([A-Za-z0-9._~+/:=-]{6,2000})"#;
     "authorization" Anywhere Run Digit ["uthorization" "UTHORIZATION" "-api-key" "-Api-Key" "-API-Key" "-API-KEY"]
         r#"[A-Za-z-]{8,13}["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9._~+/=-]{16,2000})"#;
     "authorization" Anywhere Anywhere Digit ["uthorization" "UTHORIZATION"]
         r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=,])[ \t]{0,8}["'\\]{0,4}[a-z][a-z0-9_-]{1,30}[ \t]{1,4}([A-Za-z0-9._~+/:=-]{8,2000})"#;
-    "cookie" Anywhere Anywhere Nothing ["ookie" "OOKIE"]
-        r#"(?i)ookie2?["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}([A-Z0-9_.%$-]{1,100}=[^\s"'\\;,<>{}()$]{6,400}(?:;[^\n"'\\<>]{0,600})?)"#;
-    "cookie" Anywhere Anywhere Nothing ["--cookie " "--cookie="] r#"--cookie[ =]["']?([A-Za-z0-9_.%-]{1,100}=[^\s"'<>{}$]{6,400})"#;
+    "cookie" Anywhere Anywhere Cookies ["ookie" "OOKIE"]
+        r#"(?i)ookie2?["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}([A-Z0-9_.%$-]{1,100}=)"#;
+    "cookie" Anywhere Anywhere Cookies ["--cookie " "--cookie="] r#"--cookie[ =]["'\\]{0,4}([A-Za-z0-9_.%-]{1,100}=)"#;
+    "cookie" Word Anywhere Cookies ["curl "]
+        r#"curl(?:[^\n|;]|\\\n){0,400}?[ \t]-[a-zA-Z]{0,4}b[ \t]?["'\\]{0,4}([A-Za-z0-9_.%-]{1,100}=)"#;
+    "password" Word Anywhere Nothing ["curl "]
+        r#"curl(?:[^\n|;]|\\\n){0,400}? (?:-[a-zA-Z]{0,4}u|--user|--proxy-user)[ =]?\\{0,3}["'][^\s:"'$]{1,100}:([^"'$<{\n\\][^"'<{\n\\]{2,200})\\{0,3}["']"#;
     "password" Word Anywhere Nothing ["curl "]
         r#"curl(?:[^\n|;]|\\\n){0,400}? (?:-[a-zA-Z]{0,4}u|--user|--proxy-user)[ =]?["']?[^\s:"'$]{1,100}:([^\s"'$<{][^\s"'<{]{2,200})"#;
     "password" Word Anywhere Nothing ["mysql" "mariadb"]
-        r#"(?:mysql|mariadb)[a-z-]{0,12}[ \t][^\n|;]{0,300}? -p["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;
+        r#"(?:mysql|mariadb)[a-z-]{0,12}(?:[ \t][^\n|;]{0,300}?)?[ \t]-p["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;
     "password" Word Anywhere Nothing ["sshpass "] r#"sshpass [^\n|;]{0,40}?-p[ \t]{0,4}["']?([^\s"'$<{][^\s"'<{]{1,200})"#;
     "password" Word Anywhere Nothing ["mongo"]
         r#"mongo[a-z]{0,8} [^\n|;]{0,200}?-p[ =]["']?([^\s"'$<{-][^\s"'<{]{3,200})"#;

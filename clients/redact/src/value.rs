@@ -1,6 +1,7 @@
 //! Finds the end of the value after a name, and tells a secret from a variable, a placeholder or code.
 
 use crate::name::{Gap, Kind};
+use crate::phrase;
 use std::ops::Range;
 
 /// The most bytes of a value in quotes.
@@ -62,6 +63,10 @@ pub(crate) struct Value<'t> {
     pub is_called: bool,
     /// Whether the value is surrounded by code that rarely surrounds a secret without quotes.
     pub is_of_code: bool,
+    /// Whether the value is in quotes behind a sign, so that it may be a phrase of several words.
+    pub may_have_blanks: bool,
+    /// The number of bytes behind the value that belong to it, but by which it is not judged.
+    pub rest: usize,
 }
 
 /// The value after a gap.
@@ -72,7 +77,7 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
         .get(escapes)
         .copied()
         .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    let value = |start: usize, length: usize, is_quoted: bool| {
+    let value = |start: usize, length: usize, is_quoted: bool, more: usize| {
         let span = gap.end + start..gap.end + start + length;
         Some(Value {
             shown: text.get(span.clone())?,
@@ -87,23 +92,24 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
                     Some(b';') => !gap.is_tight,
                     _ => gap.is_spaced,
                 },
+            may_have_blanks: is_quoted && !gap.needs_quotes && !gap.is_element,
+            rest: more,
             span,
         })
     };
     if let Some(quote) = quote {
         let start = escapes + 1;
         let length = quoted(rest.get(start..)?, quote, escapes)?;
-        return value(start, length, true);
+        return value(start, length, true, 0);
     }
     if gap.needs_quotes || escapes > 0 {
         return None;
     }
     if gap.is_element {
         let length = rest.iter().position(|byte| matches!(byte, b'<' | b'\n'))?;
-        return value(0, length, rest.get(length) == Some(&b'<'));
+        return value(0, length, rest.get(length) == Some(&b'<'), 0);
     }
-    let judged = rest.iter().take(JUDGED);
-    let length = judged.take_while(|byte| !ends(**byte)).count();
+    let length = plain_length(rest, gap);
     // A full stop or a colon at the end ends a sentence.
     let shown = rest.get(..length)?;
     let trimmed = shown.trim_ascii_end().len();
@@ -113,7 +119,41 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
         .rev()
         .take_while(|byte| matches!(byte, b'.' | b':' | b'!' | b'?'));
     let end = trimmed - end.count();
-    value(0, if gap.is_attached { length } else { end }, false)
+    let end = if gap.is_attached { length } else { end };
+    // Of a password that ends so, all marks are replaced.
+    let marks = rest.get(end..length).unwrap_or_default().iter();
+    let marks = marks.take_while(|byte| matches!(byte, b'!' | b'?') && !gap.is_of_url);
+    value(0, end, false, marks.count())
+}
+
+/// The length of the judged part of a value without quotes.
+fn plain_length(rest: &[u8], gap: Gap) -> usize {
+    let judged = rest.get(..JUDGED).unwrap_or(rest);
+    let mut at = 0;
+    while let Some(byte) = judged.get(at) {
+        let behind = judged.get(at + 1..).unwrap_or_default();
+        let is_inside = match byte {
+            _ if gap.is_of_url => false,
+            // Only behind a blank a comment begins.
+            b'#' => gap.is_tight && (at > 0 || gap.is_attached),
+            b',' | b'&' => gap.is_attached && continues(behind),
+            _ => false,
+        };
+        if ends(*byte) && !is_inside {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Whether a value continues behind a comma or `&`: no other assignment and no character code (`&quot;`) follows.
+fn continues(behind: &[u8]) -> bool {
+    let is_of_name =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'#');
+    let name = behind.iter().take_while(is_of_name).count();
+    let begins = behind.first().is_some_and(|byte| !ends(*byte));
+    begins && !matches!(behind.get(name), Some(b'=' | b':' | b';'))
 }
 
 /// The length of a quoted value on one line. Quotes inside the value have more backslashes.
@@ -150,7 +190,7 @@ impl Value<'_> {
         let rest = text.get(self.span.end..).unwrap_or_default();
         let is_cut = !self.is_quoted && self.span.len() == JUDGED;
         let more = rest.iter().take_while(|byte| is_cut && !ends(**byte));
-        self.span.start..self.span.end + more.count()
+        self.span.start..self.span.end + self.rest + more.count()
     }
 
     /// Whether the value is a secret of this kind.
@@ -162,6 +202,9 @@ impl Value<'_> {
             Kind::Password => 4,
             _ => 8,
         };
+        if kind == Kind::Password && self.may_have_blanks && shown.contains(' ') {
+            return phrase::is_secret(shown);
+        }
         if shown.len() < least || is_placeholder(shown) || is_path(shown) {
             return false;
         }
@@ -257,7 +300,8 @@ impl Marks {
     /// hyphens do not look like a token.
     fn is_random(&self) -> bool {
         let size = self.letters + self.digits + self.joints + self.symbols;
-        let is_number = self.letters == 0 && self.symbols == 0 && size < 16;
+        // Many digits may follow the point of a measured number: `55.749067000000004`.
+        let is_number = self.letters == 0 && self.symbols == 0 && (size < 16 || self.joints == 1);
         match self.digits {
             0 => self.distinct >= 8 && size >= 16 && self.turns >= size / 4,
             1 => self.distinct >= 6 && (size >= 12 && self.joints * 6 <= size || self.symbols > 1),

@@ -221,3 +221,74 @@ fn values_of_the_variables_of_the_server_are_replaced() {
         }
     }
 }
+
+/// Exports replaced the words of the configuration, and the answers of this server showed them.
+#[test]
+fn words_of_the_configuration_are_replaced() {
+    let folders = Folders::new();
+    let said = "The customer Acme Corp asked, and acme corp waits.";
+    folders.daemon(&[
+        (
+            "create_session",
+            json!({"sessionId": "s1", "cwd": folders.path("work"), "name": "for Acme Corp"}),
+        ),
+        (
+            "append_message",
+            json!({"entryId": "u1", "message": {"role": "user", "content": said}}),
+        ),
+    ]);
+    let home = folders.path("home");
+    let usual = folders.path("home/.config/treelined/config.toml");
+    let own = folders.path("own.toml");
+    let words = "[redact]\nwords = [\"acme corp\"]\n";
+    std::fs::create_dir_all(usual.parent().unwrap()).unwrap();
+    std::fs::write(&own, words).unwrap();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let (home, named) = (path(&home), path(&own));
+    for (place, is_shown) in [("none", true), ("named", false), ("usual", false)] {
+        let mut variables = vec![("HOME", home.as_str()), ("XDG_CONFIG_HOME", "")];
+        match place {
+            "named" => variables.push(("TREELINED_CONFIG", named.as_str())),
+            "usual" => std::fs::write(&usual, words).unwrap(),
+            _ => {}
+        }
+        let mut server = folders.server_among(&variables, &crate::daemon(), &[]);
+        for (tool, arguments) in [
+            ("read_entry", json!({"entry": "u1"})),
+            ("read_branch", json!({"tip": "u1"})),
+            ("search_history", json!({"query": "asked"})),
+            ("list_sessions", json!({})),
+        ] {
+            let text = server.text(tool, arguments);
+            let shows = text.to_lowercase().contains("acme");
+            assert_eq!(shows, is_shown, "{place}, {tool}: {text}");
+            let marks = text.contains("[redacted:word]");
+            assert_eq!(marks, !is_shown, "{place}, {tool}: {text}");
+        }
+        let mut server = folders.server_among(&variables, &crate::daemon(), &["--show-secrets"]);
+        let text = server.text("read_entry", json!({"entry": "u1"}));
+        assert!(text.contains(said), "{place}: {text}");
+    }
+}
+
+/// A mistake in the file must not show the words, nor the line that has them.
+#[test]
+fn a_configuration_that_cannot_be_read_ends_the_server() {
+    let folders = Folders::new();
+    let file = folders.path("own.toml");
+    std::fs::write(&file, "[redact]\nwords = [\"acme corp\", 5]\n").unwrap();
+    for named in [file, folders.path("missing.toml")] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
+        command.arg("--daemon").arg(crate::daemon());
+        command.arg("--session-dir").arg(folders.path("sessions"));
+        command.env("TREELINED_CONFIG", &named);
+        command.stdin(std::process::Stdio::null());
+        let out = command.output().unwrap();
+        let stderr = String::from_utf8(out.stderr).unwrap();
+        assert!(
+            !out.status.success() && stderr.contains(".toml"),
+            "{stderr}"
+        );
+        assert!(!stderr.contains("acme"), "{stderr}");
+    }
+}
