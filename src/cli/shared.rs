@@ -195,14 +195,7 @@ impl SharedDaemon {
                 _ => own == its,
             };
             if !is_same {
-                let shown =
-                    |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
-                return Err(differing(
-                    daemon,
-                    &format!("--{name}"),
-                    &shown(its),
-                    &shown(own),
-                ));
+                return Err(differing(daemon, name, its, own));
             }
         }
         // A default directory may differ, since the user has not chosen it. It must not differ if the socket is derived
@@ -213,12 +206,8 @@ impl SharedDaemon {
             .is_none_or(|(_, is_default)| is_default);
         let own = canonical(self.settings.session_dir()).display().to_string();
         if own != daemon.session_dir && (self.place.is_derived() || !is_default) {
-            return Err(differing(
-                daemon,
-                "--session-dir",
-                &daemon.session_dir,
-                &own,
-            ));
+            let its = Some(&daemon.session_dir);
+            return Err(differing(daemon, "session-dir", its, Some(&own)));
         }
         Ok(())
     }
@@ -239,10 +228,21 @@ impl SharedDaemon {
     }
 }
 
-fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> anyhow::Error {
+/// The error if an option differs. Both values are `None` if they are not given.
+fn differing(
+    daemon: &DaemonInfo,
+    name: &str,
+    its: Option<&String>,
+    own: Option<&String>,
+) -> anyhow::Error {
+    let its = match its {
+        Some(its) => format!("has --{name} {its}"),
+        None => format!("was started without --{name}"),
+    };
+    let own = own.map_or("none", String::as_str);
     let pid = daemon.pid;
     ShellError::failed(
-        format!("the running daemon (pid {pid}) has {name} {its}, and this command has {own}"),
+        format!("the running daemon (pid {pid}) {its}, and this command has {own}"),
         "leave the option out, end the daemon with `treelined stop`, or name another socket in TREELINED_SOCKET",
     )
 }

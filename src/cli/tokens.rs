@@ -72,6 +72,7 @@ enum Groups {
     Session,
     /// The branches of each session
     Branch,
+    #[value(alias = "project")]
     Directory,
 }
 

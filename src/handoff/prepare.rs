@@ -4,6 +4,7 @@ use crate::place::{FOLDER, NewFile};
 use crate::record::Record;
 use crate::text;
 use crate::writers::{self, NewSession, Store};
+use serde_json::json;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -85,8 +86,7 @@ pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
     };
     let path = NeutralPath::of(std::mem::take(&mut request.path), options);
     if path.last_entry().is_none() {
-        let reason = "names a position before the first answer of a model: start the agent and send the text there";
-        return Err(Error::invalid_params("entryId", reason));
+        return Err(no_conversation(request.tool, &cwd));
     }
     let tokens = path.tokens() + request.learned.map_or(0, tokens_of);
     check_limit(tokens, request.limit)?;
@@ -113,6 +113,16 @@ pub fn prepare(mut request: Request<'_>) -> Result<Prepared> {
         }
     }
     Ok(prepared)
+}
+
+/// The error for a path on which no model has answered.
+fn no_conversation(tool: Option<Tool>, cwd: &str) -> Error {
+    let agent = tool.map_or("the agent", Tool::name);
+    let message = format!(
+        "no model has answered yet, so there is no conversation to hand over: start {agent} in {cwd}, and give it the prompt"
+    );
+    let details = json!({"field": "entryId", "reason": "no model has answered before this entry"});
+    Error::new(Kind::InvalidParams, message).with_details(details)
 }
 
 /// The name of the session, else the beginning of the last prompt, which tells the branches of a tree apart.

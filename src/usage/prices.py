@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Makes prices.tsv: python3 src/usage/prices.py TABLE SOURCE DATE > src/usage/prices.tsv
+"""Makes prices.tsv:
 
-TABLE is `litellm/model_prices_and_context_window_backup.json` of the package litellm (MIT licence), SOURCE says which
-version, and DATE the day on which it was read.
+python3 src/usage/prices.py DATE "litellm 1.110.2" TABLE "litellm 1.76.0" OLDER > src/usage/prices.tsv
+
+TABLE is `litellm/model_prices_and_context_window_backup.json` of the package litellm (MIT licence), and DATE the day on
+which it was read. litellm drops models that are no longer sold, but histories have their answers: OLDER is the table of
+an earlier version, for the models that TABLE lacks. Its names that end in `-latest` are left out, since the model and
+the price behind such a name have changed.
 """
 
 import json
@@ -20,6 +24,8 @@ PROVIDERS = {
     "xai": "xai",
     "zai": "zai",
 }
+# The providers whose models are also taken from the older table.
+KEPT = ("anthropic", "google", "openai")
 PRICES = [
     "input_cost_per_token",
     "output_cost_per_token",
@@ -47,8 +53,7 @@ def row(name, model):
     return [provider, name.split("/")[-1], *map(per_million, prices), str(until)]
 
 
-def main():
-    table, source, date = sys.argv[1:]
+def rows_of(table):
     with open(table, encoding="utf-8") as file:
         models = json.load(file)
     rows = {}
@@ -56,7 +61,18 @@ def main():
         made = row(name, model)
         if made:
             rows.setdefault((made[0], made[1]), made)
-    print(f"# {date}: {source}. Dollars for a million tokens; until: the most input tokens at this price.")
+    return rows
+
+
+def main():
+    date, source, table, older_source, older_table = sys.argv[1:]
+    is_kept = lambda provider, model: provider in KEPT and not model.endswith("-latest")
+    older = {key: made for key, made in rows_of(older_table).items() if is_kept(*key)}
+    rows = older | rows_of(table)
+    print(
+        f"# {date}: {source}. Models that it lacks: {older_source}."
+        " Dollars for a million tokens; until: the most input tokens at this price."
+    )
     print("provider\tmodel\tinput\toutput\tcache_read\tcache_write\tuntil")
     for _, made in sorted(rows.items()):
         print("\t".join(made))

@@ -161,6 +161,18 @@ mod tests {
                 .is_some()
         );
         assert!(prices.estimate("openai-codex", "gpt-5", &one).is_some());
+        // Histories have answers of models that are no longer sold: their cost was unknown.
+        let older = [
+            ("anthropic", "claude-sonnet-4-20250514", 3.0),
+            ("anthropic", "claude-opus-4-1-20250805", 15.0),
+            ("anthropic", "claude-3-7-sonnet-20250219", 3.0),
+            ("openai", "o1-preview", 15.0),
+            ("google", "gemini-2.5-pro-preview-05-06", 1.25),
+        ];
+        for (provider, model, price) in older {
+            let cost = prices.estimate(provider, model, &tokens(1_000, 0, 0));
+            assert_eq!(cost, Some(price / 1e3), "{model}");
+        }
         assert_eq!(
             prices.estimate("amazon-bedrock", "claude-opus-4-5", &one),
             None

@@ -114,6 +114,11 @@ fn usage_over_the_wire_is_that_of_the_shell() {
         assert_eq!(wire, shell, "{by}");
         assert_eq!(wire["total"]["costs"], costs(1.75, 0.1, 2), "{by}");
     }
+    let by = |by: &str| {
+        let args = ["--config", config, "usage", "--json", "--by", by];
+        home.run(&args, &[], "").clean().text()
+    };
+    assert_eq!(by("project"), by("directory"));
     let below = d.ok("get_usage", json!({"cwd": "/elsewhere"}));
     assert_eq!(below["total"]["answers"], 1);
     let since = d.ok("get_usage", json!({"since": "2025-11-29"}));

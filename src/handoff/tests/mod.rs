@@ -457,7 +457,13 @@ fn a_missing_folder_an_empty_path_and_a_long_one_are_refused() {
         Some(Tool::Codex),
         &[json!({ "role": "user", "content": "Why?" })],
     );
-    assert_eq!(refused(empty), Some(Kind::InvalidParams));
+    let said = empty.err().unwrap();
+    assert_eq!(said.kind, Kind::InvalidParams);
+    // The message was about the member `entryId`, which a person never wrote.
+    let cwd = world.at("project").display().to_string();
+    let plain =
+        format!("no conversation to hand over: start codex in {cwd}, and give it the prompt");
+    assert!(said.message.ends_with(&plain), "{}", said.message);
     let limited = |request: &mut Request<'_>| request.limit = 10;
     let large = world
         .prepare_with(Some(Tool::Codex), &conversation(), limited)

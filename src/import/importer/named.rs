@@ -5,8 +5,11 @@ use super::origin::Origins;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The id of the imported session that has this id, or has a native session with this id. Fails with
-/// `sessionNotFound` if there is none, and with `invalidParams` if there are several.
+/// The fewest bytes of the beginning of an id that name a session.
+const FEWEST: usize = 4;
+
+/// The id of the imported session that has this id, or has a native session with this id, else of the session whose id
+/// begins like this. A session that was purged has no file, but the ledger has its id. Fails with `sessionNotFound` if there is none, and with `invalidParams` if there are several.
 pub fn session_named(session_dir: &Path, name: &str) -> Result<String> {
     named_in(&Ledger::open(session_dir, true)?, name)
 }
@@ -56,7 +59,10 @@ pub fn is_forgotten(session_dir: &Path, session_id: &str, origin: &str) -> bool 
 }
 
 fn named_in(ledger: &Ledger, name: &str) -> Result<String> {
-    let found = ledger.named(name);
+    let mut found = ledger.named(name);
+    if found.is_empty() && name.len() >= FEWEST {
+        found = ledger.beginning_with(name);
+    }
     match found.as_slice() {
         [session] => Ok((*session).to_owned()),
         [] => {

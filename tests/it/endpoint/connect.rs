@@ -108,7 +108,7 @@ fn an_option_that_differs_from_the_daemons_is_refused_with_both_values() {
     fails(
         &connect(&["--config", config]),
         1,
-        &["--config nothing", config],
+        &["was started without --config", config, "treelined stop"],
     );
     let socket = background.socket();
     let other = home.files().join("elsewhere");

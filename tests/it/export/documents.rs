@@ -102,6 +102,28 @@ fn text_has_no_control_characters() {
     );
 }
 
+/// The heading of a call was there twice without a difference, above the call and above its result.
+#[test]
+fn the_result_of_a_call_is_marked() {
+    let home = Home::new();
+    let call = json!({"role": "assistant", "content": [
+        {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}},
+    ]});
+    let result = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "bash", "isError": false, "content": [
+        {"type": "text", "text": "a.txt"},
+    ]});
+    let log = Log::new("s1")
+        .user("u1", "", "List them.")
+        .message("a1", "u1", call)
+        .message("r1", "a1", result);
+    let (mut d, _) = opened(&home, &log);
+    let text = content(&mut d, json!({"format": "text"}));
+    assert!(
+        text.contains("[bash ls]\n[bash ls] result\n    a.txt\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn an_empty_session_is_a_document_without_turns() {
     let home = Home::new();

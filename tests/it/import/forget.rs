@@ -65,6 +65,23 @@ fn the_id_of_a_tool_names_its_session() {
     assert!(by_id.text().contains("0 sources"), "{by_id:?}");
 }
 
+/// A session in the trash was found by the beginning of its id, but a purged one only by the whole id.
+#[test]
+fn the_beginning_of_an_id_names_a_purged_session() {
+    let home = Home::new();
+    let (d, result) = imported(&home);
+    drop(d);
+    let id = result["sessions"][0]["sessionId"].as_str().unwrap();
+    home.run(&["rm", id], &[], "").clean();
+    home.run(&["purge", id, "--yes"], &[], "").clean();
+    let short = home.run(&["import", "--forget", &id[..3]], &[], "");
+    assert_eq!(short.code, Some(3), "{short:?}");
+    let known = home.run(&["import", "--forget", &id[..8]], &[], "").clean();
+    assert!(known.text().contains("1 source"), "{known:?}");
+    let whole = home.run(&["import", "--forget", id], &[], "").clean();
+    assert!(whole.text().contains("0 sources"), "{whole:?}");
+}
+
 /// Bytes that were deleted on purpose were once reported as a problem of the session, with exit code 1.
 #[test]
 fn forgotten_sources_are_no_problem_and_lost_ones_are() {

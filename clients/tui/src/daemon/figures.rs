@@ -5,7 +5,9 @@ use crate::model::document;
 use crate::{text, time};
 use serde_json::Value;
 use std::time::Duration;
-use treelined_client::{Client, Costs, Error, Message, ModelStats, Tokens, UsageBy};
+use treelined_client::{
+    Client, Costs, Error, GetUsageResult, Message, ModelStats, Tokens, UsageBy,
+};
 
 /// The most bytes shown of the context.
 const SHOWN: usize = 512 << 10;
@@ -103,8 +105,16 @@ pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, E
     if by == "day" {
         usage.rows.reverse();
     }
+    Ok(of_usage(&usage, by))
+}
+
+/// The table of the usage, and the notes that explain it.
+fn of_usage(usage: &GetUsageResult, by: &str) -> String {
     let total = &usage.total;
-    let cost = |costs: &Costs| paid(costs).unwrap_or_else(|| "–".to_owned());
+    let cost = |costs: &Costs| match total.answers {
+        0 => "–".to_owned(),
+        _ => cost(costs),
+    };
     let line = |costs: &Costs, tokens: &Tokens, name: &str| {
         [
             cost(costs),
@@ -135,16 +145,27 @@ pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, E
             .costs
             .estimated
             .map(|_| format!("~ estimated by prices, {}", usage.prices)),
-        (total.costs.unknown_answers > 0).then(|| {
-            let answers = grouped(total.costs.unknown_answers);
-            format!("? {answers} answers of unknown cost")
+        (total.costs.unknown_answers > 0)
+            .then(|| format!("? {} of unknown cost", answers(total.costs.unknown_answers))),
+        (total.answers_without_tokens > 0).then(|| {
+            format!(
+                "{} without recorded tokens",
+                answers(total.answers_without_tokens)
+            )
         }),
         (!usage.unread.is_empty())
             .then(|| format!("{} sessions could not be read", usage.unread.len())),
     ];
     let notes = notes.into_iter().flatten();
     lines.extend(notes.map(|note| text::line(&note)));
-    Ok(lines.join("\n"))
+    lines.join("\n")
+}
+
+fn answers(count: u64) -> String {
+    match count {
+        1 => "1 answer".to_owned(),
+        _ => format!("{} answers", grouped(count)),
+    }
 }
 
 /// The cells of a table in columns. The last column is at the left of its room, the others are at the right.
@@ -280,6 +301,33 @@ mod tests {
         ] {
             assert_eq!(short(count), shown);
         }
+    }
+
+    /// Answers without tokens had a dash for their cost, 0 tokens and no note.
+    #[test]
+    fn answers_without_tokens_are_counted() {
+        let sums = |answers: u64, without: u64, recorded: Option<f64>| {
+            json!({
+                "answers": answers, "answersWithoutTokens": without,
+                "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+                "costs": {"recorded": recorded, "estimated": null, "unknownAnswers": 0},
+            })
+        };
+        let shown = |without: u64, recorded: Option<f64>| {
+            let total = sums(1_200, without, recorded);
+            let mut row = total.clone();
+            row["key"] = json!("2026-11-22");
+            let usage = json!({"rows": [row], "total": total, "prices": "today", "unread": []});
+            of_usage(&serde_json::from_value(usage).unwrap(), "day")
+        };
+        let table = "unknown       0       0  all\nunknown       0       0  2026-11-22\n";
+        let head = "   cost  tokens  cached  day\n";
+        let expected = |note: &str| format!("{head}{table}{note}");
+        let note = "1,200 answers without recorded tokens";
+        assert_eq!(shown(1_200, None), expected(note));
+        let one = "1 answer without recorded tokens";
+        assert_eq!(shown(1, None), expected(one));
+        assert!(!shown(0, Some(1.0)).contains("without"));
     }
 
     /// A cost that no tool has recorded once looked like a cost of 0.

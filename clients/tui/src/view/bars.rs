@@ -3,7 +3,7 @@
 use super::{command, put};
 use crate::keys::{Action, Context};
 use crate::message::Level;
-use crate::model::{Connection, Model, Screen};
+use crate::model::{Connection, Model, Screen, layout};
 use crate::text;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -180,7 +180,7 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
         );
         return;
     } else if model.compare.is_some() {
-        vec!["comparing".to_owned()]
+        vec![format!("comparing{}", compared(model))]
     } else if model.comparing.is_some() {
         vec!["Comparing…".to_owned()]
     } else {
@@ -226,12 +226,34 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
     put(frame, area, 0, Line::from(spans));
 }
 
+fn compared(model: &Model) -> &'static str {
+    let view = model.compare.as_ref();
+    view.map_or("", |view| beyond(view.top, view.height, view.lines().len()))
+}
+
+/// The arrows to the lines above and below those that are visible, as the help has them.
+pub(super) fn beyond(top: usize, height: usize, total: usize) -> &'static str {
+    match (top > 0, top + height < total) {
+        (false, false) => "",
+        (true, false) => " ↑",
+        (false, true) => " ↓",
+        (true, true) => " ↑↓",
+    }
+}
+
 fn tree_status(model: &Model) -> Vec<String> {
     let tree = &model.tree;
     let total = tree.rows.total();
     let position = match total {
         0 => "0/0".to_owned(),
-        _ => format!("{}/{total}", tree.cursor + 1),
+        _ => {
+            // On a small screen the preview or the editor covers the tree.
+            let more = match layout::panes(model).tree.height {
+                0 => "",
+                height => beyond(tree.top, usize::from(height), total),
+            };
+            format!("{}/{total}{more}", tree.cursor + 1)
+        }
     };
     let hidden = match tree.rows.hidden() {
         0 => String::new(),
@@ -295,12 +317,13 @@ fn sessions_status(model: &Model) -> Vec<String> {
     let list = &model.sessions;
     let total = list.rows().len();
     let position = if total == 0 { 0 } else { list.cursor + 1 };
+    let more = beyond(list.top, list.height, list.lines().count());
     if !list.loading {
-        vec![format!("{position}/{total}")]
+        vec![format!("{position}/{total}{more}")]
     } else if total == 0 {
         vec!["reading…".to_owned()]
     } else {
-        vec![format!("{position}/{total}+"), "reading…".to_owned()]
+        vec![format!("{position}/{total}+{more}"), "reading…".to_owned()]
     }
 }
 
@@ -309,9 +332,10 @@ fn search_status(model: &Model) -> Vec<String> {
     let count = search.count();
     let position = search.position();
     let total = search.total.max(count);
+    let more = beyond(search.top, search.height, search.lines().count());
     let position = match search.at_least {
-        true => format!("{position}/{total}+"),
-        false => format!("{position}/{total}"),
+        true => format!("{position}/{total}+{more}"),
+        false => format!("{position}/{total}{more}"),
     };
     let searching = if search.searching { "searching…" } else { "" };
     let sessions = match search.sessions {

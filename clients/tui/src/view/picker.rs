@@ -1,5 +1,6 @@
 //! Draws a list to choose from.
 
+use super::bars::beyond;
 use super::parts::{COLUMNS, input_line, key_lines, put_cursor};
 use super::popup;
 use crate::model::Model;
@@ -42,11 +43,16 @@ pub fn draw(model: &Model, frame: &mut Frame, picker: &Picker) {
     }
     let place = match items.len() {
         0 => String::new(),
-        count => format!("{}/{count}", picker.selected + 1),
+        count => format!(
+            "{}/{count}{}",
+            picker.selected + 1,
+            beyond(top, most, count)
+        ),
     };
     let filter_row = lines.len();
-    let (typed, column) = input_line(&picker.filter, room.saturating_sub(place.len() + 3));
-    let gap = room.saturating_sub(text::width(&typed) + place.len() + 2);
+    let wide = text::width(&place);
+    let (typed, column) = input_line(&picker.filter, room.saturating_sub(wide + 3));
+    let gap = room.saturating_sub(text::width(&typed) + wide + 2);
     lines.push(Line::from(vec![
         Span::styled("/ ", theme.key),
         Span::styled(typed, theme.text),

@@ -113,7 +113,7 @@ fn the_first_read_of_all_sessions_shows_progress() {
     assert!(!screen.text().contains("eading"));
     screen.silent = true;
     screen.keys("tab");
-    assert!(screen.text().contains("1/7+ · reading…"));
+    assert!(screen.text().contains("1/7+ ↓ · reading…"));
 }
 
 #[test]

@@ -500,7 +500,10 @@ fn the_status_line_shows_position_filter_and_hidden_count() {
     screen.keys("ctrl+t home down");
     let text = screen.text();
     let status = text.lines().last().unwrap();
-    assert!(status.starts_with("2/12 · no-tools · 7 hidden"), "{status}");
+    assert!(
+        status.starts_with("2/12 ↓ · no-tools · 7 hidden"),
+        "{status}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { App } from '../model/app.ts';
 import type { Session } from '../model/session.ts';
 import type { BranchRow, Source } from '../source/source.ts';
-import { USAGE_BY, type Stats, type Usage } from '../wire.ts';
+import { USAGE_BY, type Stats, type Usage, type UsageSums } from '../wire.ts';
 import { UNKNOWN, money } from '../text/money.ts';
 import { duration } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
@@ -208,6 +208,12 @@ function AllSessions({ app, source }: { app: App; source: Source }) {
   );
 }
 
+/** The cost of answers. Without recorded tokens it is unknown too. */
+function costOfAnswers({ answers, costs }: UsageSums): string {
+  const cost = money(costs);
+  return cost === UNKNOWN && answers > 0 ? 'unknown' : cost;
+}
+
 function UsageTable({ usage, by }: { usage: Usage; by: string }) {
   const { rows, total, moreRows = 0, unread } = usage;
   // A person usually looks for the newest day, so it is first.
@@ -218,44 +224,51 @@ function UsageTable({ usage, by }: { usage: Usage; by: string }) {
       : '',
     total.costs.estimated === null ? '' : `~ is estimated by prices, ${usage.prices}`,
     total.costs.unknownAnswers > 0 ? '? stands for costs that are not known' : '',
+    total.answersWithoutTokens > 0
+      ? `${plural(total.answersWithoutTokens, 'answer')} without recorded tokens`
+      : '',
     moreRows > 0 ? `${number(moreRows)} more rows` : '',
     unread.length > 0 ? `${plural(unread.length, 'session')} could not be read` : '',
   ];
-  const cells = (sums: Usage['total']) => (
+  const cells = (sums: UsageSums) => (
     <>
       <td>{number(sums.answers)}</td>
       <TokenCells stats={sums} />
-      <td>{money(sums.costs)}</td>
+      <td>{costOfAnswers(sums)}</td>
     </>
   );
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label="Usage of all sessions">
-      <table class="usage">
-        <thead>
-          <tr>
-            <th scope="col">{by}</th>
-            <th scope="col">answers</th>
-            <TokenHeads />
-            <th scope="col">cost</th>
-          </tr>
-        </thead>
-        <tbody>
-          <tr>
-            <th scope="row">all</th>
-            {cells(total)}
-          </tr>
-          {shown.map((row) => (
+    <>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="Usage of all sessions">
+        <table class="usage">
+          <thead>
             <tr>
-              <th scope="row">
-                <span class="branch-name">{visible(row.title ?? row.key) || '(none)'}</span>
-                {row.isActive && <span class="leaf">active</span>}
-              </th>
-              {cells(row)}
+              <th scope="col">{by}</th>
+              <th scope="col">answers</th>
+              <TokenHeads />
+              <th scope="col">cost</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            <tr>
+              <th scope="row">all</th>
+              {cells(total)}
+            </tr>
+            {shown.map((row) => (
+              <tr>
+                <th scope="row">
+                  <div class="branch-line">
+                    <span class="branch-name">{visible(row.title ?? row.key) || '(none)'}</span>
+                    {row.isActive && <span class="leaf">active</span>}
+                  </div>
+                </th>
+                {cells(row)}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
       <p>{visible(notes.filter(Boolean).join(' · '))}</p>
-    </div>
+    </>
   );
 }

@@ -36,6 +36,33 @@ function sessionList(page: Page) {
   };
 }
 
+/** What cannot be read in a table at the right end of its region: texts that leave their cell, and cells outside. */
+function unreadable(page: Page, table: string): Promise<string[]> {
+  return page.locator(table).evaluate((element) => {
+    const found: string[] = [];
+    const region = element.closest('.scroll-x') ?? element;
+    region.scrollLeft = region.scrollWidth;
+    const room = region.getBoundingClientRect();
+    if (room.left < 0 || room.right > window.innerWidth) found.push('the region leaves the page');
+    for (const row of element.querySelectorAll('tr')) {
+      const cells = [...row.cells];
+      for (const cell of cells) {
+        const box = cell.getBoundingClientRect();
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        const { left, right } = range.getBoundingClientRect();
+        const isCut = getComputedStyle(cell).overflowX === 'hidden';
+        const name = cell.textContent;
+        if (!isCut && (left < box.left - 1 || right > box.right + 1)) found.push(name);
+        if (box.width < 40) found.push(`narrow: ${name}`);
+      }
+      const last = cells.at(-1)?.getBoundingClientRect();
+      if (last && last.right > room.right + 1) found.push(`outside: ${row.textContent}`);
+    }
+    return found;
+  });
+}
+
 describe('looks', () => {
   let stage: Stage;
 
@@ -46,6 +73,38 @@ describe('looks', () => {
   after(async () => {
     await stage.close();
   });
+
+  // The names lay over the figures, and the cost was cut at the edge of the page.
+  for (const width of [400, 1280]) {
+    test(`the tables of usage can be read in ${width} pixels`, async () => {
+      const title = 'Find out why the names of branches lie over the figures of this table';
+      const wide = new SessionWriter('wide', '/home/someone/projects/a-folder-with-a-long-name');
+      wide.user('u1', null, title);
+      const usage = { input: 12_345_678, output: 123_456, cacheRead: 98_765_432, cacheWrite: 0 };
+      const answer = (id: string, members: object) =>
+        wide.message(id, 'u1', { role: 'assistant', content: [text(title)], ...members });
+      answer('a1', { provider: 'unheard-of', model: 'large', usage });
+      answer('a2', {});
+      const served = await stage.serve(wide);
+      const watched = await served.open('&s=wide', { viewport: { width, height: 700 } });
+      const { page } = watched;
+      await page.locator('.entry').first().waitFor();
+      await page.keyboard.press('t');
+      const by = page.getByLabel('All sessions by');
+      for (const kind of ['model', 'tool', 'session', 'directory', 'day', 'branch']) {
+        await by.selectOption(kind);
+        await page.locator('.usage thead th', { hasText: kind }).waitFor();
+        assert.deepEqual(await unreadable(page, '.usage'), [], kind);
+      }
+      assert.deepEqual(await unreadable(page, '.branches'), []);
+      // An answer without tokens had a dash for its cost, and no note.
+      await page.getByText('1 answer without recorded tokens').waitFor();
+      const rows = await page.locator('.usage tbody tr').allInnerTexts();
+      const costs = rows.map((row) => row.split('\t').at(-1));
+      assert.deepEqual(costs, ['unknown', 'unknown', 'unknown']);
+      await watched.close();
+    });
+  }
 
   const calls = '.entry details.tool-call';
   const thinking = '.entry details.thinking';

@@ -325,6 +325,19 @@ impl Ledger {
         sessions
     }
 
+    /// The imported sessions whose id begins like this.
+    pub(crate) fn beginning_with<'l>(&'l self, start: &str) -> Vec<&'l str> {
+        let noted = self.sessions.keys().map(|(_, id)| id.as_str());
+        let targets = self.all().flat_map(|row| &row.targets).map(String::as_str);
+        let mut sessions: Vec<&str> = noted
+            .chain(targets)
+            .filter(|id| id.starts_with(start))
+            .collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions
+    }
+
     /// Removes the origins of a session from its rows. Returns the origins that no other session uses.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);

@@ -304,4 +304,7 @@ fn a_session_is_named_by_its_id_or_that_of_its_tool() {
     ] {
         assert_eq!(ledger.named(name), sessions, "{name}");
     }
+    for (start, sessions) in [("", &["s", "t"][..]), ("s", &["s"]), ("a", &[])] {
+        assert_eq!(ledger.beginning_with(start), sessions, "{start}");
+    }
 }

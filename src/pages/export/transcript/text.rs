@@ -2,6 +2,7 @@
 
 use super::piece::Piece;
 use super::row::{TranscriptSource, WrittenEntry, heading};
+use treelined_core::entry::Role;
 use treelined_core::terminal;
 
 /// The width of a rule in columns.
@@ -39,7 +40,13 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
                 text,
                 is_error,
             } => {
-                let mark = if *is_error { " failed" } else { "" };
+                // The call above has the same title.
+                let is_result = entry.row.subject.role == Role::ToolResult;
+                let mark = match (is_error, is_result) {
+                    (true, _) => " failed",
+                    (false, true) => " result",
+                    (false, false) => "",
+                };
                 push_lines(out, "", &format!("[{title}]{mark}"));
                 push_lines(out, "    ", text);
             }
