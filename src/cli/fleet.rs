@@ -208,7 +208,7 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     )
     .skipping_deleted(args.all);
     let mut sessions = match args.all {
-        true => log.list_after("")?,
+        true => log.list_after(None)?,
         false => ids_of(log, &args.sessions)?,
     };
     if args.follow {
@@ -224,7 +224,7 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
             report.add(session, done)?;
         }
         sessions = match sessions.last().filter(|_| args.all) {
-            Some(last) => log.list_after(last)?,
+            Some(last) => log.list_after(Some(last))?,
             None => return report.end(),
         };
     }

@@ -236,7 +236,8 @@ fn appends_are_the_parts_of_a_read_also_over_its_pages() {
     assert_eq!(log.read("nowhere", Position::START).unwrap().count(), 0);
     assert_eq!(log.last("nowhere").unwrap(), None);
     assert_eq!(log.last("s").unwrap().unwrap().end, at);
-    assert_eq!(log.list().unwrap(), ["s"]);
+    assert_eq!(log.list_after(None).unwrap(), ["s"]);
+    assert_eq!(log.list_after(Some("s")).unwrap(), [""; 0]);
 }
 
 #[test]
