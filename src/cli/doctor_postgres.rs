@@ -50,7 +50,7 @@ pub(super) fn doctor(
         }
         problems.extend(
             made.without
-                .map(|why| format!("the roles of members and readers are not made: {why}")),
+                .map(|why| format!("the roles are not made or complete: {why}")),
         );
     }
     let described = facts::describe(settings)?;
@@ -84,7 +84,7 @@ fn facts(described: &Described) -> Vec<(&'static str, String)> {
         count(described.bytes, "byte", "bytes"),
     ];
     let role = match (described.may_append, described.may_remove) {
-        (_, true) => "owner of the tables: it may remove lines; daemons need a member",
+        (_, true) => "administrator: it may remove lines; daemons need a member",
         (true, false) => "member: it appends and reads",
         (false, false) => "reader: appends are refused",
     };
