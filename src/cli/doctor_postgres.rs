@@ -2,6 +2,7 @@
 //! survives (fleet.md).
 
 use super::doctor_servers::{end, exposed, fact};
+use super::failure::ShellError;
 use super::options::Options;
 use super::screen::Screen;
 use super::words::count;
@@ -9,6 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use treelined_core::durability::Durability;
 use treelined_fleet::postgres::facts::{self, Described};
+use treelined_fleet::postgres::probe::probe;
 use treelined_fleet::postgres::schema;
 use treelined_fleet::settings::PostgresSettings;
 
@@ -19,7 +21,20 @@ pub(super) fn doctor(
     create: bool,
 ) -> anyhow::Result<ExitCode> {
     let mut screen = Screen::new();
-    let mut problems = Vec::new();
+    let probed = probe(settings)?;
+    let shown = probed.iter().map(ToString::to_string);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    // The servers are shown first, since one that answers late delays the rest.
+    writeln!(screen, "{}", fact(&screen, "servers", &shown))?;
+    screen.flush()?;
+    let silent = probed.iter().filter(|server| !server.answers);
+    let mut problems: Vec<String> = silent.map(ToString::to_string).collect();
+    if problems.len() == probed.len() {
+        return Err(ShellError::failed(
+            "no server answers (logUnavailable)".to_owned(),
+            "start the server, or correct `url` of [team]",
+        ));
+    }
     if create {
         let made = schema::create(settings)?;
         match made.before {
@@ -35,7 +50,7 @@ pub(super) fn doctor(
         }
         problems.extend(
             made.without
-                .map(|why| format!("the roles of members and readers are not made: {why}")),
+                .map(|why| format!("the roles are not made or complete: {why}")),
         );
     }
     let described = facts::describe(settings)?;
@@ -69,7 +84,7 @@ fn facts(described: &Described) -> Vec<(&'static str, String)> {
         count(described.bytes, "byte", "bytes"),
     ];
     let role = match (described.may_append, described.may_remove) {
-        (_, true) => "owner of the tables: it may remove lines; daemons need a member",
+        (_, true) => "administrator: it may remove lines; daemons need a member",
         (true, false) => "member: it appends and reads",
         (false, false) => "reader: appends are refused",
     };
@@ -94,7 +109,6 @@ fn facts(described: &Described) -> Vec<(&'static str, String)> {
     let of = format!("PostgreSQL {}, database {}", facts.version, facts.database);
     let tables = format!("version {}, created {}", team.version, team.created);
     vec![
-        ("servers", described.hosts.join(", ")),
         ("server", of),
         ("tables", tables),
         ("holds", holds.join(", ")),

@@ -6,7 +6,7 @@ use super::migrate;
 use super::options::Options;
 use super::push_totals::PushTotals;
 use super::screen::{Screen, Style};
-use super::session_choice::{ChoiceProblem, SessionQuery, choose};
+use super::session_choice::{ChoiceProblem, FEWEST, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::words::count;
 use crate::config::{Config, TeamSettings};
@@ -208,7 +208,7 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     )
     .skipping_deleted(args.all);
     let mut sessions = match args.all {
-        true => log.list_after("")?,
+        true => log.list_after(None)?,
         false => ids_of(log, &args.sessions)?,
     };
     if args.follow {
@@ -224,7 +224,7 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
             report.add(session, done)?;
         }
         sessions = match sessions.last().filter(|_| args.all) {
-            Some(last) => log.list_after(last)?,
+            Some(last) => log.list_after(Some(last))?,
             None => return report.end(),
         };
     }
@@ -251,10 +251,19 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
         ids.push(match choose(text, &rows) {
             Ok(row) => row.session_id.clone(),
             Err(ChoiceProblem::Several(error)) => return Err(error.into()),
-            Err(ChoiceProblem::None) => text.clone(),
+            // The pull reports that the session was erased, or that there is none.
+            Err(ChoiceProblem::None) => erased(log, text).unwrap_or_else(|| text.clone()),
         });
     }
     Ok(ids)
+}
+
+/// The erased session whose id begins with a text, if it is only one.
+fn erased(log: &dyn Engine, text: &str) -> Option<String> {
+    let list = TeamRows::of(log).list(&TeamQuery::default()).ok()?;
+    let is_meant = |id: &String| text.len() >= FEWEST && id.starts_with(text);
+    let mut meant = list.erased.into_iter().filter(is_meant);
+    meant.next().filter(|_| meant.next().is_none())
 }
 
 /// The sessions of the stream that a text can name, by the list of the team: the deleted ones, or the others. If the

@@ -303,6 +303,7 @@ fn nothing(found: &Found, list: &ListArgs) -> String {
     }
     let fit = list.wanted();
     match (list.all, found.everywhere) {
+        (_, 0) if !found.team.is_empty() => "no sessions on this machine".to_owned(),
         (_, 0) => {
             "there are no sessions; treelined import brings in those of other tools".to_owned()
         }

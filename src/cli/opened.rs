@@ -23,6 +23,8 @@ pub(super) struct OpenedSession {
     pub session_id: String,
     /// The session file; `None` for an ephemeral session.
     pub path: Option<PathBuf>,
+    /// The leaf; `None` at the empty position.
+    pub leaf_id: Option<String>,
     name: Option<String>,
     first_message: String,
 }

@@ -420,6 +420,8 @@ fn push_session(
         id += &session_choice::others(others, usize::MAX);
     }
     let name = match first.session_name.as_str() {
+        // The machines of the session have not described it since.
+        "" if first.author.is_some() => "(no title)",
         "" => "(no messages)",
         name => name,
     };

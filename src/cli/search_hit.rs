@@ -26,7 +26,7 @@ pub(super) struct Hit {
     inside: Vec<String>,
     branch: Branch,
     /// The user of the team's database who wrote the entry.
-    author: Option<String>,
+    pub(super) author: Option<String>,
 }
 
 #[derive(Deserialize)]

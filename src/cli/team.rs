@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::error::{Error, Result};
-use treelined_core::team::{TeamList, TeamQuery, TeamRow, TeamSession};
+use treelined_core::team::{TeamQuery, TeamRow, TeamSession};
 use treelined_core::terminal;
 use treelined_files::os::file::Location;
 use treelined_fleet::describe::describe;
@@ -104,7 +104,7 @@ pub(super) fn note_missing(log: &dyn Engine) -> io::Result<()> {
 }
 
 /// Prints the deleted sessions of the stream, or the others. If the list of the team cannot be read, only
-/// their ids are printed.
+/// the ids of all sessions are printed.
 pub(super) fn list(
     log: &dyn Engine,
     is_of_deleted: bool,
@@ -122,12 +122,10 @@ pub(super) fn list(
             Ok(list) => list,
             Err(error) => {
                 note(&error)?;
-                let bare = |session_id: String| TeamSession {
-                    session_id,
-                    row: None,
-                    open_on: Vec::new(),
-                };
-                TeamList::new(String::new(), log.list()?.into_iter().map(bare).collect())
+                if !is_of_deleted {
+                    list_ids(log, &mut screen, is_json)?;
+                }
+                break;
             }
         };
         if let Some((kind, why)) = &list.incomplete {
@@ -135,10 +133,7 @@ pub(super) fn list(
         }
         let is_listed = |session: &&TeamSession| is_trashed(session) == is_of_deleted;
         for session in list.sessions.iter().filter(is_listed) {
-            match is_json {
-                true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
-                false => print(&mut screen, session)?,
-            }
+            write(&mut screen, session, is_json)?;
         }
         query.after = list.page.and_then(|page| page.next);
         if query.after.is_none() {
@@ -147,6 +142,34 @@ pub(super) fn list(
     }
     screen.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the ids of all sessions.
+fn list_ids(log: &dyn Engine, screen: &mut Screen, is_json: bool) -> anyhow::Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let mut ids = log.list_after(after.as_deref())?;
+        for session_id in &ids {
+            let bare = TeamSession {
+                session_id: session_id.clone(),
+                row: None,
+                open_on: Vec::new(),
+            };
+            write(screen, &bare, is_json)?;
+        }
+        after = ids.pop();
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn write(screen: &mut Screen, session: &TeamSession, is_json: bool) -> anyhow::Result<()> {
+    match is_json {
+        true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
+        false => print(screen, session)?,
+    }
+    Ok(())
 }
 
 fn is_trashed(session: &TeamSession) -> bool {

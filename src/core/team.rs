@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct TeamRow {
     pub session_id: String,
     pub name: Option<String>,
+    /// The first message of the user, in the form for a row; empty if there is none, or if the machine did not say it.
+    pub first_message: String,
     pub cwd: String,
     /// ISO 8601.
     pub created: String,
@@ -215,6 +217,7 @@ mod tests {
         let row = modified.map(|modified| TeamRow {
             session_id: id.to_owned(),
             name: None,
+            first_message: String::new(),
             cwd: String::new(),
             created: String::new(),
             modified: modified.to_owned(),

@@ -111,16 +111,8 @@ pub trait LogBackend: Send + Sync {
         Ok(None)
     }
 
-    /// The ids of all sessions, sorted.
-    fn list(&self) -> Result<Vec<String>>;
-
-    /// The first ids after this one, sorted; none at the end.
-    fn list_after(&self, after: &str) -> Result<Vec<String>> {
-        match after {
-            "" => self.list(),
-            _ => Ok(Vec::new()),
-        }
-    }
+    /// The first ids of sessions after this one, sorted; none at the end. No id is before all.
+    fn list_after(&self, after: Option<&str>) -> Result<Vec<String>>;
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;
 

@@ -179,7 +179,11 @@ pub(super) fn connect_beside(connector: &Arc<Connector>) {
         if let Some(connector) = early.upgrade()
             && let Err(error) = connector.connect()
         {
-            tracing::warn!(%error, "the team's servers do not answer; sessions can be read");
+            let what = match error.kind {
+                Kind::LogUnavailable => "the team's servers do not answer",
+                _ => "nothing is appended to the team's servers",
+            };
+            tracing::warn!(%error, "{what}; sessions can be read");
         }
     });
     if let Err(error) = started {

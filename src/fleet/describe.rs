@@ -29,6 +29,7 @@ pub fn describe(at: &Location) -> Result<Description> {
     let row = TeamRow {
         session_id: header.id,
         name: listing.name,
+        first_message: listing.first_message,
         cwd: header.cwd,
         created: timestamp::format(listing.created),
         modified: timestamp::format(listing.modified),

@@ -174,10 +174,11 @@ impl LogBackend for SessionFiles<'_> {
         })))
     }
 
-    fn list(&self) -> Result<Vec<String>> {
+    fn list_after(&self, after: Option<&str>) -> Result<Vec<String>> {
         let files = self.store.session_files()?;
         let ids = files.iter().filter_map(|(at, _)| listing::header_id(at));
-        let mut ids: Vec<String> = ids.collect();
+        let is_later = |id: &String| after.is_none_or(|after| **id > *after);
+        let mut ids: Vec<String> = ids.filter(is_later).collect();
         ids.sort_unstable();
         ids.dedup();
         Ok(ids)

@@ -258,7 +258,7 @@ fn a_log_without_a_proper_header_makes_no_file() {
         let (file, _) = pair.sides();
         let made = file.append(ID, Position::START, first.as_bytes());
         assert_eq!(kind(made), Kind::LogForeign, "{first}");
-        assert!(file.list().unwrap().is_empty());
+        assert!(file.list_after(None).unwrap().is_empty());
     }
     let pair = Pair::new();
     let id = "../x";
@@ -313,7 +313,7 @@ fn a_deleted_session_is_neither_pulled_nor_pushed() {
     let (file, log) = pair.sides();
     write(&log, &[header(), line(1), deletion.clone()].concat());
     assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
-    assert!(file.list().unwrap().is_empty());
+    assert!(file.list_after(None).unwrap().is_empty());
     // The files of three machines: one has not seen the deletion, one has seen it, and one has written after it.
     for lines in [
         [header(), line(1)].concat(),

@@ -171,6 +171,17 @@ fn entries_name_their_writer() {
     );
     here.end();
     there.end();
+    // A person sees the writer as unverified, also without servers.
+    let shown = machines[1]
+        .command(&["--log", "files", "show", &session, first.as_str().unwrap()])
+        .output()
+        .unwrap();
+    let why = String::from_utf8(shown.stderr).unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.ends_with("the last entry is by Ada L. on desk (unverified)\n"),
+        "{shown}{why}"
+    );
     if postgres().is_some() {
         let authors = fleet.sql(&["SELECT DISTINCT author FROM treelined.entries"]);
         assert_eq!(authors, "t101", "the server knows both by one account");

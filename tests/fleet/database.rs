@@ -4,7 +4,7 @@
 use crate::daemon::Daemon;
 use crate::first_steps::block;
 use crate::security::certificates;
-use crate::single::Single;
+use crate::single::{Single, free_port};
 use crate::support::{Fleet, Machine, append, postgres, script, sql};
 use serde_json::json;
 use std::fs;
@@ -236,7 +236,8 @@ fn appends_are_the_parts_of_a_read_also_over_its_pages() {
     assert_eq!(log.read("nowhere", Position::START).unwrap().count(), 0);
     assert_eq!(log.last("nowhere").unwrap(), None);
     assert_eq!(log.last("s").unwrap().unwrap().end, at);
-    assert_eq!(log.list().unwrap(), ["s"]);
+    assert_eq!(log.list_after(None).unwrap(), ["s"]);
+    assert_eq!(log.list_after(Some("s")).unwrap(), [""; 0]);
 }
 
 #[test]
@@ -375,6 +376,64 @@ fn each_failure_has_its_kind() {
         &["doctor", "--cluster"],
     );
     assert!(!text.contains("wrong-secret"), "{text}");
+}
+
+/// `doctor --cluster` was silent for ten seconds while the server was dead, and did not name it then.
+#[test]
+fn a_server_that_is_dead_or_frozen_is_named_at_once() {
+    if postgres().is_none() {
+        return;
+    }
+    let mut server = Single::postgres("");
+    let machine = server.machine("");
+    machine.done(&["doctor", "--cluster", "--create"]);
+    let (live, dead) = (server.port, free_port());
+    let url = format!("postgres://admin:secret@127.0.0.1:{dead},127.0.0.1:{live}/team");
+    let (is_sound, text) = shown(&Machine::with_log(url), &["doctor", "--cluster"]);
+    let line = format!("127.0.0.1:{dead} does not answer, 127.0.0.1:{live} answers");
+    assert!(!is_sound && text.contains(&line), "{text}");
+    assert!(text.contains("always: a line is on the disk"), "{text}");
+    let named = || {
+        let began = Instant::now();
+        let (is_sound, text) = shown(&machine, &["doctor", "--cluster"]);
+        let line = format!("servers  127.0.0.1:{live} does not answer\n");
+        assert!(!is_sound && text.contains(&line), "{text}");
+        assert!(text.contains("logUnavailable"), "{text}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{text}");
+    };
+    let servers = server.folder.path().join("server");
+    script("postgres", &[Path::new("pause"), &servers]);
+    named();
+    script("postgres", &[Path::new("resume"), &servers]);
+    server.kill();
+    named();
+}
+
+/// A daemon once said that the servers do not answer, although they refused it.
+#[test]
+fn a_daemon_says_that_a_database_is_refused_and_not_that_it_is_silent() {
+    let Some(fleet) = database(104) else { return };
+    let fleet = fleet.with_stream();
+    fleet.sql(&["ALTER DATABASE t104 SET synchronous_commit = off"]);
+    let machine = Machine::new(&fleet);
+    let mut command = machine.command(&[]);
+    let log = machine.sessions().join("log");
+    fs::create_dir_all(machine.sessions()).unwrap();
+    let mut daemon = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    crate::queue::until(|| {
+        text = fs::read_to_string(&log).unwrap();
+        text.contains("synchronous_commit is off")
+    });
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    assert!(text.contains("nothing is appended"), "{text}");
+    assert!(!text.contains("do not answer"), "{text}");
 }
 
 /// A server with TLS is always checked.

@@ -5,6 +5,7 @@ use crate::live::until_equal;
 use crate::queue::until;
 use crate::support::{Fleet, Machine, postgres};
 use serde_json::json;
+use std::process::Command;
 use std::thread;
 
 /// The numbers of lines, rows and tombstones of a session.
@@ -142,6 +143,66 @@ fn only_the_author_and_administrators_erase() {
     for session in ["one", "two"] {
         assert_eq!(held(&fleet, session), "0|0|1");
     }
+}
+
+/// Only the user who had made the tables could once do this, or a superuser.
+#[test]
+fn an_administrator_erases_any_session_and_changes_the_tables() {
+    if postgres().is_none() {
+        return;
+    }
+    let Some(fleet) = Fleet::get(106) else { return };
+    let fleet = fleet.with_stream();
+    fleet.sql(&[
+        "DROP ROLE IF EXISTS boss106",
+        "CREATE ROLE boss106 LOGIN PASSWORD 'secret'",
+        "GRANT t106_admin TO boss106",
+    ]);
+    let laptop = Machine::new(&fleet);
+    laptop.make("of-a-member", 2, 10);
+    laptop.done(&["push", "--all", "--json"]);
+    let boss = Machine::with_log(fleet.log_of("boss106", "secret"));
+    let report = boss.run(&["doctor", "--cluster", "--create"]).stdout;
+    let report = String::from_utf8(report).unwrap();
+    assert!(
+        report.contains("administrator: it may remove lines"),
+        "{report}"
+    );
+    let asked = |log: String, statement: &str| {
+        let asked = Command::new("psql")
+            .arg(log)
+            .args(["-qAtXc", statement])
+            .output();
+        asked.unwrap().status.success()
+    };
+    let change = "ALTER TABLE treelined.presence ADD COLUMN note text";
+    assert!(!asked(fleet.log(), change));
+    assert!(asked(fleet.log_of("boss106", "secret"), change));
+    assert!(!asked(
+        fleet.log_of("boss106", "secret"),
+        "CREATE ROLE other106"
+    ));
+    // The functions run with the rights of this role, and members still append.
+    let owners = fleet.sql(&["SELECT DISTINCT proowner::regrole FROM pg_proc WHERE pronamespace = 'treelined'::regnamespace"]);
+    assert_eq!(owners, "t106_admin");
+    laptop.make("later", 2, 10);
+    laptop.done(&["push", "later", "--json"]);
+    assert!(
+        boss.run(&["erase", "of-a-member", "--yes"])
+            .status
+            .success()
+    );
+    assert_eq!(held(&fleet, "of-a-member"), "0|0|1");
+
+    // The beginning of the id says so too; it was once a session that does not exist.
+    for text in ["of-a-member", "of-a-m"] {
+        let elsewhere = Machine::new(&fleet);
+        assert_eq!(elsewhere.kind(&["pull", text, "--json"]), "sessionErased");
+    }
+    let elsewhere = Machine::new(&fleet);
+    let other = elsewhere.run(&["pull", "of-b", "--json"]).stdout;
+    let other = String::from_utf8(other).unwrap();
+    assert!(other.contains("sessionNotFound"), "{other}");
 }
 
 /// An append that began before the erasure either goes with the session or fails, and so does one that makes it anew.

@@ -6,6 +6,7 @@
 
 mod agents;
 mod authors;
+mod backups;
 mod chaos;
 mod clocks;
 mod compare;

@@ -130,3 +130,28 @@ fn tables_of_an_earlier_version_take_appends() {
     let listed = elsewhere.done(&["pull", "--list", "--json"]);
     assert_eq!(listed[0]["sessionId"], "s");
 }
+
+/// Without the tables of the list, `pull --list` has the ids alone.
+#[test]
+fn a_list_without_its_tables_has_the_ids_of_all_sessions() {
+    if postgres().is_none() {
+        return;
+    }
+    let Some(fleet) = Fleet::get(105) else { return };
+    let fleet = fleet.with_stream();
+    let machine = Machine::new(&fleet);
+    for session in ["first", "second"] {
+        machine.make(session, 1, 10);
+        machine.done(&["push", session, "--json"]);
+    }
+    fleet.sql(&["DROP TABLE treelined.presence"]);
+    let rows = machine.done(&["pull", "--list", "--json"]);
+    let ids: Vec<_> = rows.iter().map(|row| &row["sessionId"]).collect();
+    assert_eq!(ids, ["first", "second"]);
+    assert_eq!(
+        machine
+            .done(&["pull", "--list", "--deleted", "--json"])
+            .len(),
+        0
+    );
+}

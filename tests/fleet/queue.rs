@@ -114,6 +114,38 @@ fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
     daemon.end();
 }
 
+/// A session with a name was once queued although the servers were sound, since a new daemon had not connected yet.
+#[test]
+fn a_new_session_waits_for_the_first_connection() {
+    let Some(mut server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let machine = server.machine("offline = \"queue\"");
+    machine.until_sound(&["doctor", "--cluster", "--create"]);
+    let git = json!({ "branch": "main" });
+    let kinds = [
+        json!({ "cwd": "/c", "write": "now" }),
+        json!({ "cwd": "/c", "name": "A name" }),
+        json!({ "cwd": "/c", "name": "A name", "git": git }),
+    ];
+    for params in &kinds {
+        let mut daemon = Daemon::start(&machine);
+        let made = daemon.done("create_session", params.clone());
+        assert_ne!(made["durability"], "queued", "{params}");
+        assert_eq!(made["session"]["queued"], Value::Null);
+        daemon.end();
+    }
+    server.kill();
+    for params in &kinds {
+        let mut daemon = Daemon::start(&machine);
+        let began = Instant::now();
+        let made = daemon.done("create_session", params.clone());
+        assert_eq!(made["durability"], "queued", "{params}");
+        assert!(began.elapsed() < Duration::from_secs(30));
+        daemon.end();
+    }
+}
+
 /// A daemon finds entries in the file that an earlier daemon could not publish.
 #[test]
 fn a_session_that_is_opened_without_servers_says_that_entries_wait() {

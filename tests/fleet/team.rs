@@ -51,6 +51,7 @@ fn row(session: &str, sequence: u64) -> TeamRow {
     TeamRow {
         session_id: session.to_owned(),
         name: Some(format!("after {sequence}")),
+        first_message: String::new(),
         cwd: "/c".to_owned(),
         created: "2026-01-02T03:04:05.000Z".to_owned(),
         modified: "2026-01-02T03:04:05.000Z".to_owned(),

@@ -60,6 +60,24 @@ fn a_question_finds_the_sessions_of_all_machines() {
         (&json!("cache"), &json!("t97"))
     );
     assert!(hit["snippet"].as_str().unwrap().contains("build cache"));
+    // The sessions have no names. Their title was once empty, which the command showed as "(no messages)".
+    let said = "The build cache failed since its key lacks the target";
+    until(|| {
+        let answer = ask(&mut there, "why did the build caches fail", None);
+        answer["hits"][0]["sessionName"] == said
+    });
+    let shown = office.run(&["ask", "--team", "build caches"]).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(
+        shown.contains(said) && !shown.contains("no messages"),
+        "{shown}"
+    );
+    // This machine has no file of them, but the team has sessions.
+    let listed = office.run(&["list", "--all"]);
+    let note = String::from_utf8(listed.stderr).unwrap();
+    assert!(note.contains("no sessions on this machine"), "{note}");
+    assert!(!note.contains("treelined import"), "{note}");
+    assert!(String::from_utf8(listed.stdout).unwrap().contains("limit"));
     assert_eq!(answer["totals"]["sessions"], 1);
     // A hit is in a session that can be opened, although no file of it is here.
     there.done("open_session", json!({ "sessionId": "cache" }));

@@ -167,6 +167,7 @@ impl SessionState {
             predecessors: Vec::new(),
             contended_since: None,
             until: None,
+            is_patient: false,
             upstream: None,
             signature: None,
             unknown_first: None,

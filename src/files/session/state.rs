@@ -66,6 +66,8 @@ pub struct SessionState {
     pub(super) signature: Option<Signature>,
     /// The time at which the running commit stops waiting for servers.
     pub(super) until: Option<Instant>,
+    /// Whether commits wait for servers even if their lines can wait in the file.
+    pub(super) is_patient: bool,
     /// The first lines of a session without a file, if it is unknown whether the stream has them.
     pub(super) unknown_first: Option<PlannedLines>,
     /// The first message of the user, once it was read.

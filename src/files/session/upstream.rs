@@ -76,13 +76,18 @@ impl<T: Send + 'static> SessionGuard<T> {
 
 impl SessionState {
     /// Begins a commit. If lines can wait in the file, this sets the time until which the commit waits for servers.
-    /// Otherwise the deadlines of the servers' requests count.
+    /// Otherwise, and for a patient commit, the deadlines of the servers' requests count.
     pub(super) fn begin_waiting(&mut self) {
         let queues = self
             .upstream
             .as_ref()
             .is_some_and(|upstream| upstream.queues());
-        self.until = queues.then(|| time::now() + QUEUE_PATIENCE);
+        self.until = (queues && !self.is_patient).then(|| time::now() + QUEUE_PATIENCE);
+    }
+
+    /// Sets whether commits wait for servers even if their lines can wait in the file.
+    pub fn set_patient(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
     }
 
     /// Whether lines of the file wait for the stream.

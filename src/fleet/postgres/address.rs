@@ -52,15 +52,20 @@ impl Address {
 
     /// The name and the port, `HOST:PORT`, of each server.
     pub(super) fn hosts(&self) -> Vec<String> {
-        let ports = self.config.get_ports();
-        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
-        let hosts = self.config.get_hosts().iter().enumerate();
-        let named = hosts.map(|(at, host)| match host {
-            Host::Tcp(name) => format!("{name}:{}", port(at)),
+        let named = self.hosts_and_ports().map(|(host, port)| match host {
+            Host::Tcp(name) => format!("{name}:{port}"),
             #[allow(unreachable_patterns, reason = "some systems have sockets with a path")]
             other => format!("{other:?}"),
         });
         named.collect()
+    }
+
+    /// The name and the port of each server.
+    pub(super) fn hosts_and_ports(&self) -> impl Iterator<Item = (&Host, u16)> {
+        let ports = self.config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+        let hosts = self.config.get_hosts().iter().enumerate();
+        hosts.map(move |(at, host)| (host, port(at)))
     }
 
     /// Whether connections without TLS are allowed.

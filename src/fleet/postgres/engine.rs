@@ -93,19 +93,8 @@ impl LogBackend for PgLog {
         line.transpose()
     }
 
-    fn list(&self) -> Result<Vec<String>> {
-        let mut ids = self.list_after("")?;
-        while let Some(last) = ids.last() {
-            let more = self.list_after(last)?;
-            if more.is_empty() {
-                break;
-            }
-            ids.extend(more);
-        }
-        Ok(ids)
-    }
-
-    fn list_after(&self, after: &str) -> Result<Vec<String>> {
+    fn list_after(&self, after: Option<&str>) -> Result<Vec<String>> {
+        let after = after.unwrap_or_default();
         let answer = self.wait(self.ask(IDS, &[(&after, Type::TEXT)]))?;
         let id = |row: &tokio_postgres::Row| row.try_get(0).map_err(unreadable);
         answer.rows.iter().map(id).collect()

@@ -145,6 +145,7 @@ pub fn describe(settings: &PostgresSettings) -> Result<Described> {
     let address = Address::of(settings)?;
     let (runtime, pool) = connect(settings)?;
     runtime.block_on(async {
+        pool.reach().await?;
         let facts = read(&pool).await?;
         let team = schema::team(&pool).await?;
         let rights = ask(&pool, RIGHTS, &[]).await?;

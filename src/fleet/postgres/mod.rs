@@ -3,7 +3,8 @@
 //!
 //! In reading order: `address` is the address of the database, `tls` makes connections safe, and `refusal` converts
 //! failures to errors. `pool` has the connections, and `notices` has the connection on which daemons learn of each
-//! other's appends. `schema` makes the tables, and `facts` checks the settings of the database. `log` is a connected
+//! other's appends. `schema` makes the tables, `facts` checks the settings of the database, and `probe` which
+//! servers answer. `log` is a connected
 //! database, with `append` and `read`. `erasing` erases a session, `quiet` finds sessions without activity, `followed`
 //! follows one, `index` keeps the team's list, `pages` reads pages of it, `texts` searches all sessions, and `engine`
 //! joins all of these.
@@ -19,6 +20,7 @@ mod log;
 mod notices;
 mod pages;
 mod pool;
+pub mod probe;
 mod quiet;
 mod read;
 mod refusal;

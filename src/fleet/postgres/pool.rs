@@ -89,6 +89,13 @@ impl Pool {
         })
     }
 
+    /// Makes a connection for later requests, with one attempt.
+    pub(super) async fn reach(&self) -> Result<()> {
+        let (connected, permit) = self.connected().await.map_err(Failure::error)?;
+        self.give_back(connected, permit);
+        Ok(())
+    }
+
     /// A connection that no other request uses.
     async fn connected(
         &self,

@@ -3,6 +3,7 @@
 use super::pool::{Pool, ask, connect};
 use super::refusal::{of_request, unreadable};
 use crate::settings::PostgresSettings;
+use tokio_postgres::types::{ToSql, Type};
 use treelined_core::error::{Error, Kind, Result};
 
 /// The files. Each makes the next version of the tables.
@@ -74,7 +75,19 @@ pub(super) async fn team(pool: &Pool) -> Result<Team> {
     })
 }
 
-/// Makes the tables, or brings them to the newest version. Also makes the roles of members and readers.
+/// The statements that give a role ($1) the schema, the tables and the functions that others own. Indexes and triggers
+/// belong to their tables.
+const OTHERS_OWN: &str = "\
+SELECT statement FROM (
+    SELECT 1 AS place, format('ALTER SCHEMA treelined OWNER TO %I', $1) AS statement, nspowner AS owner
+        FROM pg_namespace WHERE nspname = 'treelined'
+    UNION ALL SELECT 2, format('ALTER TABLE %s OWNER TO %I', oid::regclass, $1), relowner
+        FROM pg_class WHERE relnamespace = 'treelined'::regnamespace AND relkind = 'r'
+    UNION ALL SELECT 2, format('ALTER FUNCTION %s OWNER TO %I', oid::regprocedure, $1), proowner
+        FROM pg_proc WHERE pronamespace = 'treelined'::regnamespace
+) AS objects WHERE owner <> (SELECT oid FROM pg_roles WHERE rolname = $1) ORDER BY place";
+
+/// Makes the tables, or brings them to the newest version. Also makes the roles, of which the administrators own the tables.
 pub fn create(settings: &PostgresSettings) -> Result<Made> {
     let (runtime, pool) = connect(settings)?;
     runtime.block_on(async {
@@ -126,23 +139,40 @@ async fn grant(
     client: &tokio_postgres::Client,
     database: &str,
 ) -> std::result::Result<Vec<String>, tokio_postgres::Error> {
-    let roles = ["member", "reader"].map(|ending| format!("{database}_{ending}"));
+    let roles = ["member", "reader", "admin"].map(|ending| format!("{database}_{ending}"));
     let quoted = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
     for role in &roles {
         let known = "SELECT 1 FROM pg_roles WHERE rolname = $1";
-        let params: [(&(dyn tokio_postgres::types::ToSql + Sync), _); 1] =
-            [(role, tokio_postgres::types::Type::TEXT)];
+        let params: [(&(dyn ToSql + Sync), _); 1] = [(role, Type::TEXT)];
         if client.query_typed(known, &params).await?.is_empty() {
             let make = format!("CREATE ROLE {} NOLOGIN", quoted(role));
             client.batch_execute(&make).await?;
         }
     }
-    let [member, reader] = roles.each_ref().map(quoted);
+    let [member, reader, admin] = roles.each_ref().map(quoted);
+    let [_, _, admins] = &roles;
     let rights = format!(
         "GRANT USAGE ON SCHEMA treelined TO {member}, {reader};
         GRANT SELECT ON ALL TABLES IN SCHEMA treelined TO {member}, {reader};
         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA treelined TO {member}"
     );
     client.batch_execute(&rights).await?;
+    let member_of = "SELECT pg_has_role(current_user, $1, 'MEMBER')";
+    let params: [(&(dyn ToSql + Sync), _); 1] = [(admins, Type::TEXT)];
+    let is_admin = client.query_typed(member_of, &params).await?;
+    let is_admin = is_admin
+        .first()
+        .is_some_and(|row| row.try_get(0).unwrap_or(false));
+    if !is_admin {
+        let join = format!("GRANT {admin} TO CURRENT_USER");
+        client.batch_execute(&join).await?;
+    }
+    let owned = client
+        .query_typed(OTHERS_OWN, &params)
+        .await?
+        .iter()
+        .map(|row| row.try_get(0))
+        .collect::<std::result::Result<Vec<String>, _>>()?;
+    client.batch_execute(&owned.join(";")).await?;
     Ok(roles.to_vec())
 }

@@ -4,6 +4,8 @@
 use super::pool::{ANSWER, Params, Pool, ask};
 use super::refusal::{Failure, unreadable, unsigned};
 use crate::closing::is_closed;
+use crate::subject;
+use crate::team::row::StoredRow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use tokio_postgres::types::Type;
@@ -43,8 +45,8 @@ const ADD: &str = "SELECT treelined.add_texts($1, $2, $3, $4, $5)";
 /// The lines that have terms of a question, up to a number of bytes in the order in which they are found. They are read in the
 /// order of the index, which needs fewer of its pages.
 const FIND: &str = "\
-SELECT session, seq, author, line, name FROM (
-    SELECT entry.session, entry.seq, entry.author, entry.line, described.name,
+SELECT session, seq, author, line, body FROM (
+    SELECT entry.session, entry.seq, entry.author, entry.line, described.body,
         sum(length(entry.line)) OVER (ORDER BY found.number ROWS UNBOUNDED PRECEDING) AS bytes
     FROM (
         SELECT session, seq, number FROM treelined.found($1, $2, $3, $4) WITH ORDINALITY AS one (session, seq, number)
@@ -151,6 +153,12 @@ fn list(line: &[u8]) -> String {
     format!("{{{}}}", terms.join(","))
 }
 
+/// The name of a session, else its first message, by its row of the list.
+fn title(session: &str, body: &str) -> Option<String> {
+    let row = StoredRow::decode(&subject::key(session), body.as_bytes())?.row;
+    row.name.or(Some(row.first_message))
+}
+
 /// The lines that have most terms of a question.
 pub(super) async fn find(pool: &Pool, question: &TeamQuestion) -> Result<TeamFound> {
     let terms: Vec<i64> = question
@@ -176,9 +184,16 @@ pub(super) async fn find(pool: &Pool, question: &TeamQuestion) -> Result<TeamFou
             author: row.try_get(2).map_err(unreadable)?,
             line: row.try_get(3).map_err(unreadable)?,
         };
-        let name: Option<String> = row.try_get(4).map_err(unreadable)?;
-        let (of, lines) = sessions.entry(session).or_default();
-        *of = name;
+        let lines = match sessions.get_mut(&session) {
+            Some((_, lines)) => lines,
+            None => {
+                let title = title(&session, row.try_get(4).map_err(unreadable)?);
+                &mut sessions
+                    .entry(session)
+                    .or_insert((title, BTreeMap::new()))
+                    .1
+            }
+        };
         lines.insert(line.number, line);
     }
     let session = |(session_id, (name, lines)): (_, (_, BTreeMap<u64, FoundLine>))| FoundSession {

@@ -21,6 +21,8 @@ struct RowText {
     session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    first_message: String,
     cwd: String,
     created: String,
     modified: String,
@@ -58,6 +60,7 @@ impl StoredRow {
         let canonical = |at: &str| timestamp::parse(at).map(timestamp::format);
         let row = TeamRow {
             name: text.name.as_deref().and_then(name::given),
+            first_message: name::given(&text.first_message).unwrap_or_default(),
             created: canonical(&text.created)?,
             modified: canonical(&text.modified)?,
             session_id: text.session_id,
@@ -84,6 +87,7 @@ impl StoredRow {
                     .name
                     .as_deref()
                     .map(|name| cut(name, MAX_NAME.min(most))),
+                first_message: cut(&row.first_message, MAX_NAME.min(most)),
                 cwd: cut(&row.cwd, most),
                 created: row.created.clone(),
                 modified: row.modified.clone(),
@@ -133,6 +137,7 @@ pub(super) mod tests {
         TeamRow {
             session_id: id.to_owned(),
             name: Some(format!("name {sequence}")),
+            first_message: format!("message {sequence}"),
             cwd: "/c".to_owned(),
             created: "2026-01-01T00:00:00.000Z".to_owned(),
             modified: format!("2026-01-02T00:00:00.{:03}Z", sequence % 1000),

@@ -74,6 +74,7 @@ impl Creator {
             let has_git = !self.git.is_empty();
             let is_written =
                 self.name.is_some() || has_git || (self.writes_now && !self.is_ephemeral);
+            guard.set_patient(true);
             if has_git {
                 guard = write_git(&call, guard, self.git).await?;
             }
@@ -82,6 +83,7 @@ impl Creator {
             } else if is_written && !has_git {
                 guard = guard.make_file().await?;
             }
+            guard.set_patient(false);
             let result = wire::CreateSessionResult {
                 session: shown(&open, &call, Access::Write, &guard),
                 durability: durability_of_new(&open, &guard, is_written),

@@ -1,6 +1,7 @@
 //! The session files of this machine, and the stream of the team (fleet.md): which files are replicas, and how the
 //! stream describes them.
 
+use super::first_message;
 use super::queue::Access;
 use crate::access::{self, Rights};
 use crate::parts::Parts;
@@ -157,6 +158,7 @@ impl SessionFiles {
         log.describe(TeamRow {
             session_id: header.id.clone(),
             name: state.tree.name().map(str::to_owned),
+            first_message: first_message::of(state).to_owned(),
             cwd: header.cwd.clone(),
             created: created.map_or_else(|| now.clone(), timestamp::format),
             modified: now,

@@ -66,8 +66,8 @@ impl LogBackend for FolderLog {
         self.read(session, from)
     }
 
-    fn list(&self) -> Result<Vec<String>> {
-        self.files().list()
+    fn list_after(&self, after: Option<&str>) -> Result<Vec<String>> {
+        self.files().list_after(after)
     }
 
     fn identity(&self, session: &str) -> Result<LogIdentity> {

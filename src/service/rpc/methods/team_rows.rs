@@ -268,6 +268,7 @@ mod tests {
             row: Some(TeamRow {
                 session_id: id.to_owned(),
                 name: name.map(str::to_owned),
+                first_message: String::new(),
                 cwd: "/srv/agent".to_owned(),
                 created: "2026-11-21T17:01:00.000Z".to_owned(),
                 modified: "2026-11-22T07:59:12.480Z".to_owned(),
