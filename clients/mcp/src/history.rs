@@ -373,8 +373,11 @@ impl History {
     ) -> Result<Found> {
         let call = self.client.search(&query.text).limit(HITS);
         let mut call = call.syntax(SearchSyntax::Filters);
-        if query.is_question {
-            call = call.mode(SessionSearchMode::Ask);
+        match query.is_question {
+            true => call = call.mode(SessionSearchMode::Ask),
+            // A hit would tell a secret letter by letter.
+            false if !self.shows_secrets() => call = call.redact(true),
+            false => {}
         }
         if let Ok(here) = std::env::current_dir() {
             call = call.directory(here.to_string_lossy());

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a',
+  schema_hash = 'sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -684,7 +684,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'sessionErased'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'nothingToExport'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'erasureUnsupported'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'cursorExpired'|'sessionErased'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'nothingToExport'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'contextTooLarge'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'logUnavailable'|'logConflict'|'logForeign'|'logDiverged'|'logRewound'|'logMisconfigured'|'logDenied'|'payloadTooLarge'|'erasureUnsupported'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'memoryExhausted'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -888,7 +888,7 @@
 ---@class treelined.GetEntryResult
 ---@field entry treelined.Entry The entry.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
----@field verified? treelined.VerifiedEntry What the servers of the team say about the entry. Only with `verify`.
+---@field verified? treelined.VerifiedEntry The judgement of the team's servers on the entry. Only with `verify`.
 
 --- The params of `get_family`.
 ---@class treelined.GetFamilyParams
@@ -1977,6 +1977,7 @@
 ---@field mode? treelined.SessionSearchMode How `query` is understood. Default: `words`.
 ---@field query string The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
 ---@field readMs? integer With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
+---@field redact? boolean Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
 ---@field role? string Only messages of this role. Default: all entries.
 ---@field sessionId? string Only the session with this id. Default: all sessions.
 ---@field since? string Only entries of this time or later: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: no limit.
@@ -2638,7 +2639,7 @@
 ---@field message string The message.
 ---@field sessionId? string The id of the session that the message is about.
 
---- What the servers of a team say about an entry, by its line.
+--- The judgement of a team's servers on an entry, by its line.
 ---@class treelined.VerifiedEntry
 ---@field account? string The account that has added the line of the stream. Null if the servers name none, as those of NATS, or if they do not have the line.
 ---@field agrees? boolean Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs.

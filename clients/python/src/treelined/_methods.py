@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a"
+SCHEMA_HASH = "sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -460,6 +460,7 @@ class AsyncMethods(ABC):
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         read_ms: int | None | Omitted = OMITTED,
@@ -500,6 +501,8 @@ class AsyncMethods(ABC):
 
         `archived`: Whether archived branches are searched. Default: false.
 
+        `redact`: Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
+
         `limit`: The most hits of the page, at most 1,000. Default: 50.
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
@@ -528,6 +531,7 @@ class AsyncMethods(ABC):
                 "until": until,
                 "branches": branches,
                 "archived": archived,
+                "redact": redact,
                 "limit": limit,
                 "cursor": cursor,
                 "readMs": read_ms,
@@ -3004,6 +3008,7 @@ class Methods(ABC):
         until: str | None | Omitted = OMITTED,
         branches: shapes.SearchBranches | None | Omitted = OMITTED,
         archived: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         read_ms: int | None | Omitted = OMITTED,
@@ -3044,6 +3049,8 @@ class Methods(ABC):
 
         `archived`: Whether archived branches are searched. Default: false.
 
+        `redact`: Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
+
         `limit`: The most hits of the page, at most 1,000. Default: 50.
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
@@ -3072,6 +3079,7 @@ class Methods(ABC):
                 "until": until,
                 "branches": branches,
                 "archived": archived,
+                "redact": redact,
                 "limit": limit,
                 "cursor": cursor,
                 "readMs": read_ms,

@@ -215,6 +215,7 @@ ErrorKind = Literal[
     "requestTooLarge",
     "responseTooLarge",
     "overloaded",
+    "memoryExhausted",
     "cancelled",
 ]
 """The cause of a failure: the contract of `error.data.kind`.
@@ -275,6 +276,7 @@ ErrorKind = Literal[
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
 `overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, or end the turn; then send the request again.
+`memoryExhausted`: The daemon has no memory left for this request while others use it; nothing was done. Send the request again in a moment; ask for less at once, or raise `max_working_bytes` of `[limits]`, if it stays.
 `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
 """
 
@@ -2302,7 +2304,7 @@ class GetEntryResult(_GetEntryResult, total=False):
     flags: list[str]
     """The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others."""
     verified: VerifiedEntry
-    """What the servers of the team say about the entry. Only with `verify`."""
+    """The judgement of the team's servers on the entry. Only with `verify`."""
 
 
 class _GetFamilyParams(TypedDict):
@@ -4360,6 +4362,7 @@ _SearchParamsOptions = TypedDict(
         "until": "str | None",
         "branches": "SearchBranches | None",
         "archived": "bool | None",
+        "redact": "bool | None",
         "limit": "int | None",
         "cursor": "str | None",
         "readMs": "int | None",
@@ -5604,7 +5607,7 @@ class _VerifiedEntry(TypedDict):
 
 
 class VerifiedEntry(_VerifiedEntry, total=False):
-    """What the servers of a team say about an entry, by its line."""
+    """The judgement of a team's servers on an entry, by its line."""
 
     agrees: bool
     """Whether `account` is the `name` of the entry's `by`. Absent without one of them, and if the line differs."""

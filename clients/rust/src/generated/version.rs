@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a";
+    "sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529";

@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:06272ff577b41cb05b76dc087c67b12dd0bf85b18ec8884500de106c9ad5721a';
+export const SCHEMA_HASH = 'sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529';
 
 /** Params and result by method. */
 export interface Methods {

@@ -347,6 +347,7 @@ export type Origin = 'self' | 'other';
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
  * `overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, or end the turn; then send the request again.
+ * `memoryExhausted`: The daemon has no memory left for this request while others use it; nothing was done. Send the request again in a moment; ask for less at once, or raise `max_working_bytes` of `[limits]`, if it stays.
  * `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
  */
 export type ErrorKind =
@@ -406,6 +407,7 @@ export type ErrorKind =
   | 'requestTooLarge'
   | 'responseTooLarge'
   | 'overloaded'
+  | 'memoryExhausted'
   | 'cancelled';
 /**
  * How a question ended.
@@ -4756,12 +4758,12 @@ export interface GetEntryResult {
    */
   flags?: string[];
   /**
-   * What the servers of the team say about the entry. Only with `verify`.
+   * The judgement of the team's servers on the entry. Only with `verify`.
    */
   verified?: VerifiedEntry;
 }
 /**
- * What the servers of a team say about an entry, by its line.
+ * The judgement of a team's servers on an entry, by its line.
  */
 export interface VerifiedEntry {
   /**
@@ -7444,6 +7446,10 @@ export interface SearchParams {
    * Whether archived branches are searched. Default: false.
    */
   archived?: boolean | null;
+  /**
+   * Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
+   */
+  redact?: boolean | null;
   /**
    * The most hits of the page, at most 1,000. Default: 50.
    */

@@ -1,9 +1,8 @@
 //! A query of `get_tree` as the connection may ask it: text that the connection does not see is not found.
 
-use crate::access::Rights;
 use std::sync::{Arc, OnceLock};
 use treelined_core::error::{Error, Result};
-use treelined_core::search::{Mode, Query};
+use treelined_core::search::{Mode, Query, ShownText};
 
 /// The text of a query, parsed for each kind of reader when it is needed.
 pub(super) struct ReaderQuery {
@@ -30,8 +29,9 @@ impl ReaderQuery {
         self.whole.is_some()
     }
 
-    pub(super) fn of(&self, rights: &Rights) -> Option<Arc<Query>> {
-        let Some(shown) = rights.shown_text() else {
+    /// `shown` is the text that the connection sees; `None` if it sees all.
+    pub(super) fn of(&self, shown: Option<ShownText>) -> Option<Arc<Query>> {
+        let Some(shown) = shown else {
             return self.whole.clone();
         };
         let redacted = self.redacted.get_or_init(|| {

@@ -4,6 +4,7 @@ use super::search_hits::{fitting, wire_hit, wire_totals};
 use super::team_search;
 use super::times::time;
 use crate::access;
+use crate::daemon::call::Call;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
@@ -67,14 +68,7 @@ pub(in crate::rpc) fn search(
         let within = rights.directory_test().map(DirectoryTest);
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
         let redacts = rights.redacts() || params.redact == Some(true);
-        if is_question && (within.is_some() || redacts) {
-            let why = if redacts { RANKS_SECRETS } else { RANKS_ALL };
-            return Err(Error::invalid_params("mode", why));
-        }
-        let shown = match redacts {
-            true => Some(access::shown_text(&call.daemon.redactor()?)),
-            false => None,
-        };
+        let shown = shown_text(&call, is_question, within.is_some(), redacts)?;
         rights.check_param("team", params.team && rights.is_limited(), NO_TEAM)?;
         let is_of_team = params.team;
         let wanted = wanted(params, within, shown)?;
@@ -133,6 +127,21 @@ pub(in crate::rpc) fn search(
         earlier.await?;
         blocking(search).await
     }))
+}
+
+/// The text that the caller sees of each field; `None` if it sees all. A question is for callers that may know all words.
+fn shown_text(
+    call: &Call,
+    is_question: bool,
+    is_within: bool,
+    redacts: bool,
+) -> Result<Option<ShownText>> {
+    if is_question && (is_within || redacts) {
+        let why = if redacts { RANKS_SECRETS } else { RANKS_ALL };
+        return Err(Error::invalid_params("mode", why));
+    }
+    let shown = || call.daemon.redactor().map(|it| access::shown_text(&it));
+    redacts.then(shown).transpose()
 }
 
 /// The first page of a new ranking.

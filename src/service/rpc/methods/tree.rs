@@ -80,7 +80,7 @@ impl TreeRequest {
                 cwd: read.cwd().to_owned(),
             },
             origin: self.names_sessions().then(|| Origin::of(read)),
-            query: self.query.of(read.call.connection.rights()),
+            query: self.query.of(read.call.connection.rights().shown_text()),
             request: Arc::clone(self),
         };
         let view = match (view, self.query.is_given()) {

@@ -83,6 +83,7 @@ string_enum! {
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
     /// `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
     /// `overloaded`: Too many requests wait in the daemon, or too many messages wait for the client to read them. Read the daemon's messages, or end the turn; then send the request again.
+    /// `memoryExhausted`: The daemon has no memory left for this request while others use it; nothing was done. Send the request again in a moment; ask for less at once, or raise `max_working_bytes` of `[limits]`, if it stays.
     /// `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
     pub enum ErrorKind {
         ParseError = "parseError",
@@ -141,6 +142,7 @@ string_enum! {
         RequestTooLarge = "requestTooLarge",
         ResponseTooLarge = "responseTooLarge",
         Overloaded = "overloaded",
+        MemoryExhausted = "memoryExhausted",
         Cancelled = "cancelled",
     }
 }

@@ -33,6 +33,7 @@ impl Client {
             until: None,
             branches: None,
             archived: None,
+            redact: None,
             limit: None,
             cursor: None,
             read_ms: None,

@@ -88,6 +88,9 @@ pub struct SearchParams {
     /// Whether archived branches are searched. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redact: Option<bool>,
     /// The most hits of the page, at most 1,000. Default: 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,

@@ -79,7 +79,7 @@ pub struct GetEntryResult {
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<Vec<String>>,
-    /// What the servers of the team say about the entry. Only with `verify`.
+    /// The judgement of the team's servers on the entry. Only with `verify`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<VerifiedEntry>,
 }

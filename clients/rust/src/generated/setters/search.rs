@@ -98,6 +98,12 @@ impl<R> Call<SearchParams, R> {
         self
     }
 
+    /// Whether secrets are replaced before the text is compared, so that no search tells a secret. Not with the mode `ask`. Default: true on a connection that redacts, else false.
+    pub fn redact(mut self, redact: bool) -> Self {
+        self.params.redact = Some(redact);
+        self
+    }
+
     /// The most hits of the page, at most 1,000. Default: 50.
     pub fn limit(mut self, limit: u64) -> Self {
         self.params.limit = Some(limit);

@@ -568,7 +568,7 @@ pub struct TreeNode {
     pub sessions: Option<Vec<BornSession>>,
 }
 
-/// What the servers of a team say about an entry, by its line.
+/// The judgement of a team's servers on an entry, by its line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
