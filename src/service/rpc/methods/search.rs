@@ -4,7 +4,6 @@ use super::search_hits::{fitting, wire_hit, wire_totals};
 use super::team_search;
 use super::times::time;
 use crate::access;
-use crate::daemon::call::Call;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::caller::Caller;
 use crate::rpc::handler::Remainder;
@@ -29,6 +28,7 @@ use treelined_find::{
     NearWords, Phrases, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
     SearchedStore, UnreadFile, WantedDirectory,
 };
+use treelined_pages::redact::Redactor;
 use treelined_wire as wire;
 
 /// The number of hits of a page if the client gives no limit.
@@ -68,7 +68,9 @@ pub(in crate::rpc) fn search(
         let within = rights.directory_test().map(DirectoryTest);
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
         let redacts = rights.redacts() || params.redact == Some(true);
-        let shown = shown_text(&call, is_question, within.is_some(), redacts)?;
+        let redactor = || call.daemon.redactor();
+        let redactor: Option<&dyn Fn() -> _> = redacts.then_some(&redactor);
+        let shown = shown_text(is_question, within.is_some(), redactor)?;
         rights.check_param("team", params.team && rights.is_limited(), NO_TEAM)?;
         let is_of_team = params.team;
         let wanted = wanted(params, within, shown)?;
@@ -131,17 +133,17 @@ pub(in crate::rpc) fn search(
 
 /// The text that the caller sees of each field; `None` if it sees all. A question is for callers that may know all words.
 fn shown_text(
-    call: &Call,
     is_question: bool,
     is_within: bool,
-    redacts: bool,
+    redactor: Option<&dyn Fn() -> Result<Arc<Redactor>>>,
 ) -> Result<Option<ShownText>> {
+    let redacts = redactor.is_some();
     if is_question && (is_within || redacts) {
         let why = if redacts { RANKS_SECRETS } else { RANKS_ALL };
         return Err(Error::invalid_params("mode", why));
     }
-    let shown = || call.daemon.redactor().map(|it| access::shown_text(&it));
-    redacts.then(shown).transpose()
+    let redactor = redactor.map(|redactor| redactor()).transpose()?;
+    Ok(redactor.as_ref().map(access::shown_text))
 }
 
 /// The first page of a new ranking.
