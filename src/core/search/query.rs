@@ -44,7 +44,9 @@ pub struct Query {
 
 /// Returns the text that a reader sees of a field; `None` if the reader sees all of it.
 #[derive(Clone)]
-pub struct ShownText(pub Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct ShownText(pub Arc<ShowText>);
+
+type ShowText = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl fmt::Debug for ShownText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
