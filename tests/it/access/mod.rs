@@ -79,7 +79,7 @@ fn configure(home: &Arc<Home>) -> PathBuf {
 }
 
 pub(crate) fn table() -> Vec<Json> {
-    let list: Json = serde_json::from_str(include_str!("../../schema/methods.json")).unwrap();
+    let list: Json = serde_json::from_str(include_str!("../../../schema/methods.json")).unwrap();
     list["methods"].as_array().unwrap().clone()
 }
 

@@ -249,9 +249,9 @@ impl<'f> WantedFile<'f> {
         let start = text.len().saturating_sub(MAX_PATH + 1);
         let start = (start..=text.len()).find(|at| text.is_char_boundary(*at));
         let end = text.get(start.unwrap_or_default()..).unwrap_or_default();
-        let usual = end
-            .rfind(|c| !is_one(c))
-            .map(|at| end.ceil_char_boundary(at + 1));
+        let mut chars = end.char_indices().rev();
+        let usual = chars.find(|(_, c)| !is_one(*c));
+        let usual = usual.map(|(at, c)| at + c.len_utf8());
         let mut folders = Vec::new();
         if end.len() <= MAX_PATH || usual.is_some() {
             folders.extend(end.get(usual.unwrap_or_default()..));
