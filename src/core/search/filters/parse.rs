@@ -59,13 +59,15 @@ impl Filters {
     }
 
     /// Reads a question as [`Filters::parse`] reads a text. In an error that was copied, such as `source: No such file`, the
-    /// name of a filter without a value is a word.
+    /// name of a filter without a value is a word, unless it is at the end.
     pub fn parse_question(text: &str, now: Millis) -> Result<Self, Fault> {
         Self::read(text, now, true)
     }
 
     fn read(text: &str, now: Millis, is_question: bool) -> Result<Self, Fault> {
         let mut filters = Self::default();
+        // At the end of a text, somebody may still write the value.
+        let last = text.trim_end().len();
         let (mut words, mut without) = (Vec::new(), Vec::new());
         let mut seen: Vec<Filter> = Vec::new();
         for token in tokens(text) {
@@ -103,7 +105,7 @@ impl Filters {
                 }
                 TokenKind::Filter {
                     filter, value: "", ..
-                } if is_question => words.push(filter.name().to_owned()),
+                } if is_question && token.end < last => words.push(filter.name().to_owned()),
                 TokenKind::Filter {
                     filter,
                     value,
