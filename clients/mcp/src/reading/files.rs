@@ -237,8 +237,8 @@ impl<'f> WantedFile<'f> {
         })
     }
 
-    /// What may be the folder at the end of a text: the characters that are usual in paths, what stands behind a quotation
-    /// mark, and the folder of the file itself. A folder such as `my project/app/[id]` has other characters too.
+    /// The possible folders at the end of a text: the characters that are usual in paths, the text behind a quotation mark,
+    /// and the folder of the file itself. A folder such as `my project/app/[id]` has other characters too.
     fn folders_at_end<'t>(
         &self,
         text: &'t str,
