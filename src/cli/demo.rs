@@ -209,13 +209,13 @@ impl Tour {
             .iter()
             .map(|e| e.id.as_str())
             .collect();
-        let told = format!(
+        let shown = format!(
             "may I go from {} to {} and summarize {}?",
             leaving.old_leaf_id.as_deref().unwrap_or("the start"),
             leaving.target_id,
             ids.join(", "),
         );
-        self.arrow("←", Style::Green, method, &told)?;
+        self.arrow("←", Style::Green, method, &shown)?;
         if let Some(result) = self.answer.take() {
             let answer = json!({ "eventId": question.event_id, "result": result });
             self.sent("answer_event", &answer)?;

@@ -243,7 +243,7 @@ fn a_shared_answer_counts_for_the_active_branch_else_for_the_last_one() {
     let place = usage.rows[0].branch.as_ref().unwrap();
     assert_eq!(place.session_id, "one");
 
-    // The leaf goes back to `a1`, and a note says why. The path to the leaf is a branch of its own.
+    // The leaf goes back to `a1`, and a note says why. The path to the leaf is a separate branch.
     lines.extend([
         custom(
             "n1",

@@ -19,7 +19,7 @@ PATIENCE = 300
 
 
 class Agent:
-    """Commands in one project. The program names a session at its first turn, so a thread has a name of its own."""
+    """Commands in one project. The program names a session at its first turn, so a thread has a separate name."""
 
     def __init__(self, installed, folder, model_url):
         self.folder = Path(folder)

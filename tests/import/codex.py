@@ -120,7 +120,7 @@ class Agent:
         return any(prompt in rollout.read_text(errors="replace") for rollout in rollouts)
 
     def fork(self, thread, turn):
-        """A thread of its own that goes on after `turn`."""
+        """A separate thread that goes on after `turn`."""
         self._load(thread)
         fork = self._call("thread/fork", threadId=thread, lastTurnId=turn)["thread"]["id"]
         return self._opened(fork, thread in self._legacy)

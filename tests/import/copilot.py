@@ -59,7 +59,7 @@ class Agent:
         return prompt
 
     def fork(self, thread, turn):
-        """A thread of its own that goes on after `turn`: before the event of the next one."""
+        """A separate thread that goes on after `turn`: before the event of the next one."""
         events = self.home / "session-state" / thread / "events.jsonl"
         events = [json.loads(line) for line in events.read_text().splitlines()]
         asked = [event for event in events if event["type"] == "user.message"]

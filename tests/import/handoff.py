@@ -367,7 +367,7 @@ def come_home(agent, running, daemon, prompt, file, above_it):
     before = file.read_bytes()
     report = take_home(agent, running, daemon)
     if report["totals"]["created"] or report["totals"]["failed"]:
-        raise AssertionError(f"a session of its own: {shorten(report)}")
+        raise AssertionError(f"a separate session: {shorten(report)}")
     lines = file.read_bytes()
     if not lines.startswith(before):
         raise AssertionError("the import has changed what was written")

@@ -71,7 +71,7 @@ fn check(bytes: &[u8], expected: &[(&str, usize)], entries: &[&str]) -> Daemon {
     assert_eq!(
         parse(std::str::from_utf8(last).unwrap()).unwrap()["id"],
         "added",
-        "a line of its own"
+        "a separate line"
     );
     d
 }

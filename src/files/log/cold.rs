@@ -277,8 +277,11 @@ pub(super) fn check(
         found.entry(line.of).or_default().add(&line.line);
     }
     for (entry_id, branch) in records.branches.iter().filter(|(id, _)| is_meant(id)) {
-        let its = found.remove(entry_id).unwrap_or_default().finish();
-        if branch.as_ref().is_none_or(|branch| branch.sha256 != its) {
+        let finished = found.remove(entry_id).unwrap_or_default().finish();
+        if branch
+            .as_ref()
+            .is_none_or(|branch| branch.sha256 != finished)
+        {
             let why = format!(
                 "{} does not have the lines of the branch {entry_id:?} as they were: restore it from a copy",
                 path.display()

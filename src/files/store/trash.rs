@@ -37,8 +37,8 @@ impl DeletedSession {
     /// the trash.
     fn is(&self, id: &str, path: Option<&str>) -> bool {
         let listing = &self.row.listing;
-        let its = listing.header.as_ref().map(|header| header.id.as_str());
-        its == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
+        let id_of_file = listing.header.as_ref().map(|header| header.id.as_str());
+        id_of_file == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
     }
 }
 

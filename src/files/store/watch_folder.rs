@@ -24,10 +24,10 @@ impl FolderWatch {
         changed: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let changed = Arc::new(changed);
-        let told = Arc::clone(&changed);
+        let notify = Arc::clone(&changed);
         let on_event = move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| concerns_sessions(&event)) {
-                told();
+                notify();
             }
         };
         let watched = notify::recommended_watcher(on_event).and_then(|mut watcher| {

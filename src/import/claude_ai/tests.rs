@@ -86,7 +86,7 @@ fn results_end_an_entry_of_an_answer() {
     ];
     let member = check("Tools", &expected);
     let call = &member.bodies[1]["message"]["content"][2]["id"];
-    assert_eq!(*call, "m4-1:2", "an id of its own");
+    assert_eq!(*call, "m4-1:2", "a separate id");
     assert_eq!(member.bodies[2]["message"]["toolCallId"], *call);
     assert_eq!(member.bodies[4]["message"]["toolCallId"], "toolu_2");
 }

@@ -318,7 +318,7 @@ impl EventReader {
             let start = compacting.and_then(Option::take);
             *first_kept = start.and_then(|start| first_since(start, from, &member.nodes));
         }
-        // A later event with the same id has an entry of its own.
+        // A later event with the same id has a separate entry.
         let key = match self.hanging.find(&event.id) {
             Some(first) if first != number => format!("{}/{number}", event.id).into(),
             _ => event.id.clone(),

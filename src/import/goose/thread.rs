@@ -113,7 +113,7 @@ impl Line {
 /// Reads one session.
 #[derive(Debug)]
 pub(super) struct ThreadReader {
-    /// The name of the file. It is the id of a session that has no record of its own.
+    /// The name of the file. It is the id of a session that has no record.
     stem: String,
     session: Option<SessionInfo>,
     lines: Vec<Line>,

@@ -123,7 +123,7 @@ impl TaskFiles {
 
 impl Extraction for TaskFiles {
     fn parts(&self, _path: &Path) -> Result<Parts, SourceFailure> {
-        // Each task is a source of its own.
+        // Each task is a separate source.
         Ok(Parts::default())
     }
 

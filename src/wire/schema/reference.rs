@@ -1,7 +1,7 @@
 //! `schema/reference.md`: every method, notification, type and error, for people who write a client.
 //!
 //! The reference is made from the same definitions as the JSON Schema. The description of an optional param ends with a
-//! sentence `Default: …`, which becomes a column of its own in the tables.
+//! sentence `Default: …`, which becomes a separate column in the tables.
 
 use super::methods::{GROUPS, Method, Notification};
 use super::protocol::{Protocol, definition_name, explanation};

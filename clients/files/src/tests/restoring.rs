@@ -280,7 +280,7 @@ fn an_undo_leaves_what_was_written_since() {
     assert!(take_back(&scene.root, false, true).is_err());
 }
 
-/// A redo once had no undo of its own. It said that an undo takes it back, and no command brought the bytes back that it had
+/// A redo once had no undo. It said that an undo takes it back, and no command brought the bytes back that it had
 /// replaced: they were in its safety snapshot alone.
 #[test]
 fn a_redo_can_be_undone_with_all_that_it_has_replaced() {

@@ -177,7 +177,7 @@ fn several_threads_make_the_same_tree_as_one() {
             Default::default(),
         )
     };
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for range in [None, Some(1), Some(700), Some(1 << 20)] {
         let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
         let bodies = bodies();
@@ -220,7 +220,7 @@ fn several_threads_make_the_same_tree_as_one() {
             .collect();
         assert!(rows.len() > 250, "{}", rows.len());
         assert!(ingest.diagnostics.len() > 50);
-        told.push((
+        seen.push((
             rows,
             ingest.diagnostics,
             ingest.lines,
@@ -228,8 +228,8 @@ fn several_threads_make_the_same_tree_as_one() {
             tree.revision(),
         ));
     }
-    for other in &told[1..] {
-        assert_eq!(*other, told[0]);
+    for other in &seen[1..] {
+        assert_eq!(*other, seen[0]);
     }
 }
 

@@ -117,7 +117,7 @@ fn skip_space_and_nul(text: &[u8], at: usize) -> usize {
     at + skipped.count()
 }
 
-/// A whole object that may have been a line of its own.
+/// A whole object that may have been a separate line.
 struct WholeObject {
     start: usize,
     end: usize,
@@ -129,7 +129,7 @@ impl WholeObject {
         (self.end - self.start) as u64
     }
 
-    /// Whether the object was a line of its own, and not an object inside a damaged line. An entry has an id, a
+    /// Whether the object was a separate line, and not an object inside a damaged line. An entry has an id, a
     /// parent and a timestamp; in version 1 only a timestamp.
     fn is_line(&self, version: Option<u64>) -> bool {
         let is_session = self.has.all(MemberSet::SESSION);
@@ -172,7 +172,7 @@ impl MemberSet {
     }
 }
 
-/// Every whole object from `from` on that may have been a line of its own, in order of its start.
+/// Every whole object from `from` on that may have been a separate line, in order of its start.
 fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
     let mut met = ObjectFinder {
         met: vec![0; text.len() / 64 + 1],

@@ -87,8 +87,8 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     };
     let ours = program("self");
     let others = processes.filter(|process| {
-        let its = program(&process.to_string());
-        its.is_none() || its != ours
+        let found = program(&process.to_string());
+        found.is_none() || found != ours
     });
     let writes = |process: &u32| {
         let may_write = |descriptor: &u32| may_write(*process, *descriptor);

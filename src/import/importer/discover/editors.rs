@@ -117,7 +117,7 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
 }
 
 /// The tool that has written a file of this name: the extension in whose storage it is, else the one of `tools` if
-/// only one is asked for, else Cline, or Roo Code if the task has a file of its own for its facts.
+/// only one is asked for, else Cline, or Roo Code if the task has a separate file for its facts.
 pub(super) fn writer(path: &Path, tools: &[Tool]) -> Option<Tool> {
     if !has_source(Tool::Cline, path) {
         return None;
