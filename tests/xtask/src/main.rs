@@ -16,7 +16,9 @@ struct Arguments {
 enum Task {
     /// Write everything that is generated: documents, clients, and the page
     Generate,
-    /// Check in some seconds what a push must not break: the format, the compiler, and the architecture
+    /// Check in a second what needs no build: the format, and the versions of the packages
+    Lint,
+    /// Check in some seconds what a push must not break: as lint, the compiler, and the architecture
     Check,
     /// Run what a commit has to pass, as .ci/run does on a clean clone
     Ci,
@@ -77,13 +79,17 @@ fn steps(task: &Task) -> Vec<Step> {
             below("clients/web", "node tools/build.js"),
             top("cargo test --quiet -p treelined-tui --test screens readme"),
         ],
+        Task::Lint => vec![
+            top("cargo fmt --all --check"),
+            top("clients/package/versions"),
+        ],
         Task::Check => vec![
             top("cargo fmt --all --check"),
+            top("clients/package/versions"),
             top(
                 "cargo clippy --quiet --workspace --all-targets --features treelined/nats,treelined/postgres -- -D warnings",
             ),
             top("cargo test --quiet --workspace --test it -- boundaries:: documents:: readme::"),
-            top("clients/package/versions"),
         ],
         Task::Ci => vec![top("bash .ci/run")],
         Task::Bench { write: false } => vec![top("tests/bench/run --quick")],
