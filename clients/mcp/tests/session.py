@@ -12,8 +12,15 @@ def prepare(folder: Path) -> list[str]:
     sessions = folder / "sessions"
     sessions.mkdir(mode=0o700)
     text = (Path(__file__).parent / "build.jsonl").read_text()
-    message = {"role": "user", "content": LONG}
-    entry = {"type": "message", "id": "long", "parentId": "u3", "timestamp": "2026-01-02T03:04:10.000Z", "message": message}
-    text = text.replace("CWD", str(folder)) + json.dumps(entry) + "\n"
+    call = {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "Cargo.toml"}}
+    messages = [
+        ("a1", "u3", "2026-01-02T03:04:09.500Z", {"role": "assistant", "content": [call]}),
+        ("long", "a1", "2026-01-02T03:04:10.000Z", {"role": "user", "content": LONG}),
+    ]
+    entries = [
+        {"type": "message", "id": entry, "parentId": parent, "timestamp": time, "message": message}
+        for entry, parent, time, message in messages
+    ]
+    text = text.replace("CWD", str(folder)) + "".join(json.dumps(entry) + "\n" for entry in entries)
     (sessions / "build.jsonl").write_text(text)
     return ["--session-dir", str(sessions)]
