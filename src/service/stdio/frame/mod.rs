@@ -38,7 +38,7 @@ pub enum Frame<'a> {
         /// The first bytes of the frame, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A frame for which there was no memory. The reader has skipped it, like a frame over the limit.
+    /// A frame for which there is no memory, as soon as that is known. Later calls skip the rest of the frame.
     NoMemory {
         /// The first bytes of the frame, at most 4 KiB.
         head: &'a [u8],
@@ -62,8 +62,8 @@ pub struct FrameReader<R> {
     on_settled: Option<Box<dyn FnOnce(Framing) + Send>>,
     state: ReaderState,
     head: Vec<u8>,
-    /// Whether there was no memory for the frame that is skipped.
-    lacks_memory: bool,
+    /// Whether the frame that is skipped was returned as [`Frame::NoMemory`].
+    is_refused: bool,
 }
 
 /// The reader's position in the input. Offsets count from the first byte that is not consumed.
@@ -99,6 +99,7 @@ enum ReadStep {
 enum FrameSpan {
     Message(Range<usize>),
     TooLarge,
+    NoMemory,
     BadBlock,
     Eof,
 }
@@ -114,7 +115,7 @@ impl<R: Read> FrameReader<R> {
             on_settled: None,
             state: ReaderState::Start,
             head: Vec::new(),
-            lacks_memory: false,
+            is_refused: false,
         }
     }
 
@@ -160,21 +161,26 @@ impl<R: Read> FrameReader<R> {
     /// The errors of [`next`](Self::next).
     pub fn next_and_more(&mut self) -> io::Result<(Frame<'_>, bool)> {
         let found = loop {
-            if let Some(found) = self.step() {
+            let found = match self.step() {
+                Some(found) => found,
+                None if !self.buffer.reserve() => {
+                    self.refuse();
+                    break FrameSpan::NoMemory;
+                }
+                None if self.buffer.fill()? => continue,
+                None => self.at_end(),
+            };
+            let is_end_of_refused =
+                matches!(found, FrameSpan::TooLarge) && std::mem::take(&mut self.is_refused);
+            if !is_end_of_refused {
                 break found;
             }
-            if !self.buffer.reserve() {
-                self.skip();
-            } else if !self.buffer.fill()? {
-                break self.at_end();
-            }
         };
-        let lacks_memory = std::mem::take(&mut self.lacks_memory);
         let more = self.has_buffered();
         let frame = match found {
             FrameSpan::Message(range) => Frame::Message(self.buffer.slice(range)),
-            FrameSpan::TooLarge if lacks_memory => Frame::NoMemory { head: &self.head },
             FrameSpan::TooLarge => Frame::TooLarge { head: &self.head },
+            FrameSpan::NoMemory => Frame::NoMemory { head: &self.head },
             FrameSpan::BadBlock => Frame::BadBlock,
             FrameSpan::Eof => Frame::Eof,
         };
@@ -232,11 +238,12 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// Skips the frame that is being read. Only a line or a body can be in the buffer here, since only these make it
-    /// grow.
-    fn skip(&mut self) {
+    /// Begins to skip the frame that is being read. Only a line or a body can be in the buffer here, since only these
+    /// make it grow.
+    fn refuse(&mut self) {
         self.head.clear();
-        self.lacks_memory = true;
+        keep_head(&mut self.head, self.buffer.live());
+        self.is_refused = true;
         self.state = match self.state {
             ReaderState::Body { length } => ReaderState::SkipBody {
                 left: u64::try_from(length).unwrap_or(u64::MAX),
