@@ -42,6 +42,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_core::author::Author;
+use treelined_files::kept::KEPT_BYTES;
 use treelined_service::access::NamedAccess;
 use treelined_service::extensions::Extension;
 use treelined_service::settings::DaemonSettings;
@@ -88,12 +89,14 @@ const LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 40;
 const MAX_FRAME_BYTES: u64 = 64 << 20;
 const MAX_QUEUED_BYTES: u64 = 16 << 20;
 const MAX_WORKING_BYTES: u64 = 256 << 20;
+const MAX_KEPT_BYTES: u64 = KEPT_BYTES as u64;
 
 /// Limits of memory, in bytes.
 struct MemoryLimits {
     frame: usize,
     queued: usize,
     working: usize,
+    kept: usize,
 }
 
 fn limits(
@@ -130,6 +133,7 @@ fn limits(
             file.max_working_bytes,
             MAX_WORKING_BYTES,
         )?,
+        kept: bytes("max_kept_bytes", None, file.max_kept_bytes, MAX_KEPT_BYTES)?,
     })
 }
 
@@ -184,6 +188,7 @@ impl Settings {
                     max_frame_bytes: limits.frame,
                     max_queued_bytes: limits.queued,
                     max_working_bytes: limits.working,
+                    max_kept_bytes: limits.kept,
                     cwd: cwd.display().to_string(),
                 },
                 team,

@@ -98,6 +98,7 @@ pub(super) struct LimitsSection {
     pub(super) max_frame_bytes: Option<u64>,
     pub(super) max_queued_bytes: Option<u64>,
     pub(super) max_working_bytes: Option<u64>,
+    pub(super) max_kept_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

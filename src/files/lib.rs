@@ -27,6 +27,7 @@ pub mod embed;
 mod invariant;
 #[cfg(feature = "simulation")]
 pub mod invariant;
+pub mod kept;
 pub mod lock;
 pub mod log;
 pub mod os;

@@ -213,7 +213,7 @@ impl Hook {
         };
         // When the future is dropped, the program is killed.
         tokio::select! {
-            done = self.program.run(&line, heard) => done,
+            done = self.program.run(&line[..], heard) => done,
             () = too_late => Err(Failure::TimedOut(LAST_RUN)),
         }
     }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::os::heap;
 
 /// Small answers have these bytes in addition to the limit, so that large answers cannot delay them.
 const SMALL_BYTES: usize = 16 << 20;
@@ -117,6 +118,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.memory.held.fetch_sub(self.bytes, Ordering::AcqRel);
+        heap::freed(self.bytes);
     }
 }
 

@@ -210,6 +210,7 @@ impl Server {
             max_frame_bytes: 64 << 20,
             max_queued_bytes,
             max_working_bytes: 256 << 20,
+            max_kept_bytes: 64 << 20,
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
             extensions: Vec::new(),

@@ -197,6 +197,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         max_frame_bytes: 1 << 16,
         max_queued_bytes: 1 << 20,
         max_working_bytes: 256 << 20,
+        max_kept_bytes: 64 << 20,
         cwd: "/".to_owned(),
         hooks: Vec::new(),
         extensions: Vec::new(),

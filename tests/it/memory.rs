@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::{file, script};
 use crate::harness::*;
 use treelined_core::budget;
+use treelined_files::kept::KEPT_BYTES;
 
 const MIB: u64 = 1 << 20;
 
@@ -157,11 +158,9 @@ fn memory_after_closing_large_sessions_is_within_the_budgets() {
     for n in 0..paths.len() {
         d.ok("close_session", json!({"sessionId": format!("big{n}")}));
     }
-    let views_are_gone = budget::most_kept(0, 0, paths.len()) - budget::VIEW_BYTES;
-    // For each thread, the allocator keeps memory of past answers, up to the size of a frame.
-    let slack = 160 * MIB;
+    let slack = 30 * MIB;
     eventually("memory is given back", || {
-        resident(&d) - before < views_are_gone as u64 + slack
+        resident(&d) - before < KEPT_BYTES as u64 + slack
     });
     println!("memory: {before} before, {} after closing", resident(&d));
 }

@@ -65,7 +65,7 @@ pub struct PathSettings {
 }
 
 /// Context edits by target; the latest one counts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edits(HashMap<String, ContentEdit>);
 
 /// The effect of a `context_edit` on its target.
@@ -371,6 +371,11 @@ impl Edits {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether there is an edit of `entry`.
+    pub(crate) fn concerns(&self, entry: &[u8]) -> bool {
+        !self.is_empty() && entry_id(entry).is_some_and(|id| self.0.contains_key(&*id))
     }
 
     /// `entry` after its edit, with all other bytes unchanged; `None` if the edit leaves it out. Content is

@@ -29,6 +29,11 @@ pub struct CompactionPlan {
     pub history: Vec<Vec<u8>>,
     /// The bodies of a split turn before the cut; `None` if the cut is between turns.
     pub turn_prefix: Option<Vec<Vec<u8>>>,
+    /// The entries of `history`, and of `turn_prefix`. Edits may leave out some of them.
+    pub history_nodes: Vec<Node>,
+    pub prefix_nodes: Vec<Node>,
+    /// The context edits of these entries.
+    pub edits: Edits,
     /// The ids of the entries of `history` and of `turn_prefix`, if their bodies have more bytes than the limit; then
     /// these two lists are empty.
     pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
@@ -40,6 +45,16 @@ pub struct CompactionPlan {
     pub previous_compactions: Vec<String>,
     /// The files that the summarized entries touched, and the files that the previous compaction lists.
     pub files: FileLists,
+}
+
+impl CompactionPlan {
+    /// Frees the bodies. Names, places and edits stay.
+    pub fn forget_bodies(&mut self) {
+        self.history = Vec::new();
+        if let Some(prefix) = &mut self.turn_prefix {
+            *prefix = Vec::new();
+        }
+    }
 }
 
 /// A summary ready to be written.
@@ -74,19 +89,13 @@ pub fn plan(
     let Some(first_kept) = range.parts.get(cut) else {
         return Err(nothing_to_compact());
     };
-    let turn_start = match first_kept.starts_turn() {
-        true => None,
-        false => range
-            .parts
-            .iter()
-            .take(cut)
-            .rposition(ContextPart::starts_turn),
-    };
+    let turn_start = split_turn(&range.parts, cut);
     let summarized = range.parts.get(..cut).unwrap_or_default();
+    let turn = turn_start.unwrap_or(cut);
     if !summarized.iter().any(ContextPart::is_visible) {
         return Err(nothing_to_compact());
     }
-    let (history, prefix) = summarized.split_at(turn_start.unwrap_or(cut));
+    let (history, prefix) = summarized.split_at(turn);
     let history = match history.iter().any(ContextPart::is_visible) {
         true => history,
         false => &[],
@@ -109,7 +118,7 @@ pub fn plan(
         if is_named {
             continue;
         }
-        let is_history = at < turn_start.unwrap_or(cut);
+        let is_history = at < turn;
         match range.edits.apply(step.kind, step.role, stored) {
             Some(edited) if !is_history => prefix_bodies.push(edited),
             Some(edited) if !history.is_empty() => history_bodies.push(edited),
@@ -120,25 +129,47 @@ pub fn plan(
         let named = parts.iter().filter(|part| !part.is_left_out);
         named.map(|part| part.id.clone()).collect()
     };
-    let previous = range.previous.as_deref();
-    let previous_summary = previous.and_then(|entry| text_member(entry, "summary"));
-    let by_client = previous.is_some_and(|entry| json::get(entry, "fromHook") == Some(b"true"));
+    let nodes = range.steps.iter().map(|step| step.node);
+    let history_nodes = match history.is_empty() {
+        true => Vec::new(),
+        false => nodes.clone().take(turn).collect(),
+    };
+    let (previous_summary, previous_text) = summary_of(range.previous.as_deref());
     Ok(CompactionPlan {
         first_kept_entry_id: first_kept.id.clone(),
         ids: is_named.then(|| (ids(history), turn_start.map(|_| ids(prefix)))),
+        history_nodes,
+        prefix_nodes: nodes.take(cut).skip(turn).collect(),
+        edits: range.edits,
         history: history_bodies,
         turn_prefix: turn_start.map(|_| prefix_bodies),
-        previous_text: previous_summary.as_deref().map(|summary| {
-            let text = match by_client {
-                true => summary,
-                false => frame::without_files(summary),
-            };
-            text.to_owned()
-        }),
+        previous_text,
         previous_summary,
         previous_compactions: range.compactions,
         files: files.into_lists(),
     })
+}
+
+/// The beginning of the turn that the cut splits; `None` if the cut is between turns.
+fn split_turn(parts: &[ContextPart], cut: usize) -> Option<usize> {
+    let is_between = parts.get(cut).is_some_and(ContextPart::starts_turn);
+    let mut before = parts.iter().take(cut);
+    before
+        .rposition(ContextPart::starts_turn)
+        .filter(|_| !is_between)
+}
+
+/// The summary of a compaction: as stored, and without the file lists at its end.
+fn summary_of(compaction: Option<&[u8]>) -> (Option<String>, Option<String>) {
+    let Some(summary) = compaction.and_then(|entry| text_member(entry, "summary")) else {
+        return (None, None);
+    };
+    let by_client = compaction.is_some_and(|entry| json::get(entry, "fromHook") == Some(b"true"));
+    let text = match by_client {
+        true => summary.clone(),
+        false => frame::without_files(&summary).to_owned(),
+    };
+    (Some(summary), Some(text))
 }
 
 /// The line of a compaction.

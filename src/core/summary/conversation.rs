@@ -3,13 +3,16 @@
 //! The form is text, so that a model does not continue it as a conversation. This module chooses the
 //! messages and makes the text of each; the caller chooses the entries.
 
+use super::entries::SummaryEntries;
 use crate::bytes::part;
 use crate::context::agent::{self, AgentMessage};
 use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
 use crate::entry::{Kind, Role};
+use crate::error::Result;
 use crate::json::{self, Members};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// Longest tool result, in characters.
 const TOOL_RESULT_CHARACTERS: usize = 2000;
@@ -39,51 +42,54 @@ impl TokenBudget {
     }
 }
 
-/// The text of these entries, which are in file order with edits applied: the newest messages that fit
-/// into the budget, oldest first. A tool result is left out if its call is included. If the newest message
-/// alone exceeds the budget, it is cut.
-pub(crate) fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
+/// The text of these entries: the newest messages that fit into the budget, oldest first. A tool result is left out if
+/// its call is included. If the newest message alone exceeds the budget, it is cut. Without a budget no entry is read.
+pub(crate) fn within(entries: &SummaryEntries, budget: TokenBudget) -> Result<String> {
     let budget = budget.tokens();
+    if budget == 0 {
+        return Ok(String::new());
+    }
     let mut calls = HashSet::new();
-    for entry in entries {
+    entries.each(|entry| {
         let message = json::get(entry, "message").unwrap_or_default();
         for block in content::blocks(content::of(message)) {
             if let ContentBlock::Call(ToolCallBlock { id: Some(id), .. }) = block {
                 calls.insert(id.into_owned());
             }
         }
-    }
+    })?;
     let mut parts: Vec<Vec<String>> = Vec::new();
     let mut taken = 0;
-    for entry in entries.iter().rev() {
+    entries.pass(entries.all().rev(), |entry| {
         let Some((kind, role)) = kind_and_role(entry) else {
-            continue;
+            return ControlFlow::Continue(());
         };
         let Some(message) = agent::messages(kind, role, entry).pop() else {
-            continue;
+            return ControlFlow::Continue(());
         };
         if message.role == Role::ToolResult && is_represented(&message, &calls) {
-            continue;
+            return ControlFlow::Continue(());
         }
         let tokens = estimated_tokens(&message);
         let Some(text) = serialize(message) else {
-            continue;
+            return ControlFlow::Continue(());
         };
         let fits = taken + tokens <= budget;
         let is_summary = matches!(kind, Kind::BranchSummary | Kind::Compaction);
         if fits || (is_summary && taken.saturating_mul(10) < budget.saturating_mul(9)) {
             parts.push(text);
             taken += tokens;
-        } else if parts.is_empty() && budget > 0 {
+        } else if parts.is_empty() {
             let characters = usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX);
             parts.push(vec![cut(text.join("\n\n"), characters)]);
         }
-        if !fits {
-            break;
+        match fits {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
-    }
+    })?;
     parts.reverse();
-    parts.concat().join("\n\n")
+    Ok(parts.concat().join("\n\n"))
 }
 
 /// Whether the conversation has the call that a tool result answers.
@@ -223,7 +229,7 @@ mod tests {
 
     #[track_caller]
     fn check(entries: &[Vec<u8>], budget: TokenBudget, expect: &str) {
-        assert_eq!(within(entries, budget), expect);
+        assert_eq!(within(&entries.to_vec().into(), budget).unwrap(), expect);
     }
 
     #[test]

@@ -5,12 +5,14 @@
 //! summarizer.
 
 pub mod conversation;
+pub mod entries;
 pub mod files;
 pub mod frame;
 pub mod outline;
 pub mod prompt;
 pub mod request;
 
+use self::entries::SummaryEntries;
 use crate::json;
 
 /// The first line of the summary of a branch that the leaf has left. Summarizers that quote a summary
@@ -31,7 +33,7 @@ pub fn without_preamble(summary: &str) -> &str {
 }
 
 /// The input of a summarizer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct SummaryRequest {
     pub subject: SummarySubject,
     /// The goal of the branch, in the user's words.
@@ -47,12 +49,8 @@ pub struct SummaryRequest {
     pub replace_instructions: bool,
     /// Texts that clients added for the summarizer.
     pub context: Vec<String>,
-    /// All entries in file order, one JSON object each, with context edits applied. The edits themselves, and the
-    /// entries that they leave out, are not in the list. The list is not cut to the budget.
-    pub entries: Vec<Vec<u8>>,
-    /// The number of entries, from the first on, that the compaction with `previous_summary` kept; `None`
-    /// without a compaction.
-    pub kept_count: Option<usize>,
+    /// All entries, not cut to the budget.
+    pub entries: SummaryEntries,
     pub files: FileLists,
 }
 

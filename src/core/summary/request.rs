@@ -1,12 +1,13 @@
 //! Builds the requests for summaries of branches and of contexts (semantics.md §2, §4).
 
 use super::conversation::{self, TokenBudget};
-use super::files::touched_files;
+use super::entries::SummaryEntries;
 use super::{FileLists, SummaryRequest, SummarySubject};
 use crate::context::agent;
 use crate::context::content;
 use crate::context::{Edits, kind_and_role};
 use crate::entry::{Kind, Role};
+use crate::error::Result;
 
 /// Longest goal, in characters.
 const GOAL_CHARACTERS: usize = 2000;
@@ -29,66 +30,37 @@ pub(crate) fn is_content(kind: Kind, role: Role) -> bool {
     }
 }
 
-/// The input for the summary of a branch, with entries as delivered.
+/// The input for a summary.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
     /// The goal of the branch.
     pub goal: Option<String>,
     /// The summary of the nearest compaction.
     pub previous_summary: Option<String>,
-    /// The entries that this compaction kept; `None` without a compaction.
-    pub kept: Option<Vec<Vec<u8>>>,
-    /// The entries after this compaction.
-    pub entries: Vec<Vec<u8>>,
-    /// The files of the whole branch.
+    /// The entries that this compaction kept, and the entries after it.
+    pub entries: SummaryEntries,
+    /// The files of the whole branch or context.
     pub files: FileLists,
 }
 
-/// The request for these entries, which are as delivered, in file order, and follow `previous_summary`.
+/// The request for a summary of a branch. Fails with the errors of the entries.
 pub fn request(
-    entries: Vec<Vec<u8>>,
-    previous_summary: Option<String>,
-    wishes: SummaryOptions,
-    budget: TokenBudget,
-) -> SummaryRequest {
-    let material = Material {
-        previous_summary,
-        files: touched_files(entries.iter().map(Vec::as_slice)),
-        entries,
-        ..Material::default()
-    };
-    branch_request(material, wishes, budget)
-}
-
-/// The request for a branch, with the entries in the order in which a model saw them.
-pub fn branch_request(
     material: Material,
-    wishes: SummaryOptions,
+    options: SummaryOptions,
     budget: TokenBudget,
-) -> SummaryRequest {
+) -> Result<SummaryRequest> {
     let is_blank = |text: &String| text.trim().is_empty();
-    let mut edits = Edits::default();
-    for entry in material.kept.iter().flatten().chain(&material.entries) {
-        if let Some((Kind::ContextEdit, _)) = kind_and_role(entry) {
-            edits.note(entry);
-        }
-    }
-    let kept = material.kept.map(|kept| edited(kept, &edits));
-    let kept_count = kept.as_ref().map(Vec::len);
-    let mut entries = kept.unwrap_or_default();
-    entries.extend(edited(material.entries, &edits));
-    SummaryRequest {
+    Ok(SummaryRequest {
         subject: SummarySubject::Branch,
         goal: material.goal,
-        conversation: conversation::within(&entries, budget),
+        conversation: conversation::within(&material.entries, budget)?,
         previous_summary: material.previous_summary.filter(|text| !is_blank(text)),
-        custom_instructions: wishes.custom_instructions.filter(|text| !is_blank(text)),
-        replace_instructions: wishes.replace_instructions,
+        custom_instructions: options.custom_instructions.filter(|text| !is_blank(text)),
+        replace_instructions: options.replace_instructions,
         context: Vec::new(),
-        entries,
-        kept_count,
+        entries: material.entries,
         files: material.files,
-    }
+    })
 }
 
 /// The text of an entry as a goal; `None` if it has no text, or an edit leaves it out.
@@ -101,19 +73,11 @@ pub fn goal(entry: Vec<u8>, edits: &Edits) -> Option<String> {
     (!text.is_empty()).then(|| conversation::cut(text.to_owned(), GOAL_CHARACTERS))
 }
 
-/// The entries with the edits applied, without the context edits themselves.
-fn edited(entries: Vec<Vec<u8>>, edits: &Edits) -> Vec<Vec<u8>> {
-    let apply = |entry: Vec<u8>| match kind_and_role(&entry)? {
-        (Kind::ContextEdit, _) => None,
-        (kind, role) => edits.apply(kind, role, entry),
-    };
-    entries.into_iter().filter_map(apply).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::json;
+    use crate::summary::files::touched_files;
     use serde_json::{Value, json};
 
     fn call(tool: &str, arguments: Value) -> Value {
@@ -133,13 +97,17 @@ mod tests {
         entries.collect()
     }
 
-    fn request_for(given: &[Value]) -> SummaryRequest {
-        request(
-            entries(given),
-            None,
-            SummaryOptions::default(),
-            TokenBudget::default(),
-        )
+    fn request_within(given: Vec<Vec<u8>>, budget: TokenBudget) -> SummaryRequest {
+        let material = Material {
+            files: touched_files(given.iter().map(Vec::as_slice)),
+            entries: given.into(),
+            ..Material::default()
+        };
+        request(material, SummaryOptions::default(), budget).unwrap()
+    }
+
+    fn request_for(given: Vec<Vec<u8>>) -> SummaryRequest {
+        request_within(given, TokenBudget::default())
     }
 
     #[test]
@@ -154,7 +122,7 @@ mod tests {
             context_window: 30,
             reserve_tokens: 4,
         };
-        let request = request(given, None, SummaryOptions::default(), budget);
+        let request = request_within(given, budget);
         assert!(
             !request.conversation.contains("far"),
             "{}",
@@ -169,20 +137,18 @@ mod tests {
         let user =
             |text: &str| json!({"type": "message", "message": {"role": "user", "content": text}});
         let edit = |target: &str, replacement: Value| json!({"type": "context_edit", "targetId": target, "replacement": replacement});
-        let request = request_for(&[
+        let request = request_for(entries(&[
             user("secret"),
             user("old"),
             user("stays"),
             edit("e0", json!(null)),
             edit("e1", json!({"content": "older"})),
             edit("e1", json!({"content": "new"})),
-        ]);
+        ]));
         assert_eq!(request.conversation, "[User]: new\n\n[User]: stays");
-        let ids: Vec<_> = request
-            .entries
-            .iter()
-            .map(|entry| json::get(entry, "id").unwrap())
-            .collect();
+        let mut ids = Vec::new();
+        let note = |entry: &[u8]| ids.push(json::get(entry, "id").unwrap().to_vec());
+        request.entries.each(note).unwrap();
         assert_eq!(ids, [b"\"e1\"", b"\"e2\""]);
     }
 
@@ -228,17 +194,16 @@ mod tests {
     }
 
     #[test]
-    fn blank_wishes_are_none() {
-        let wishes = SummaryOptions {
+    fn blank_options_are_none() {
+        let options = SummaryOptions {
             custom_instructions: Some(" \n".into()),
             replace_instructions: true,
         };
-        let request = request(
-            Vec::new(),
-            Some(String::new()),
-            wishes,
-            TokenBudget::default(),
-        );
+        let material = Material {
+            previous_summary: Some(String::new()),
+            ..Material::default()
+        };
+        let request = request(material, options, TokenBudget::default()).unwrap();
         assert_eq!(request.custom_instructions, None);
         assert_eq!(request.previous_summary, None);
     }
@@ -258,12 +223,7 @@ mod tests {
             let entry = format!(
                 r#"{{"type":"message","id":"a","message":{{"role":"assistant","content":[{{"type":"toolCall","name":"x","arguments":{arguments}}}]}}}}"#
             );
-            let request = request(
-                vec![entry.into_bytes()],
-                None,
-                SummaryOptions::default(),
-                TokenBudget::default(),
-            );
+            let request = request_for(vec![entry.into_bytes()]);
             assert_eq!(request.files.read_files, read);
         }
     }
@@ -284,12 +244,10 @@ mod tests {
             .iter()
             .map(|entry| entry.as_bytes().to_vec())
             .collect();
-        let request = request(
-            given,
-            None,
-            SummaryOptions::default(),
-            TokenBudget::default(),
-        );
-        assert_eq!(request, SummaryRequest::default());
+        let request = request_for(given);
+        let mut seen = 0;
+        request.entries.each(|_| seen += 1).unwrap();
+        assert_eq!((seen, &*request.conversation), (0, ""));
+        assert_eq!(request.files, FileLists::default());
     }
 }

@@ -373,13 +373,18 @@ impl BodyReader<'_> {
 
     /// Appends the entry as clients receive it, on one line. Most entries need no edit and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
+        self.see_object(fetch, |entry| json::push_raw(out, entry))
+    }
+
+    /// Passes the entry to `see` as clients receive it: one JSON object. Most entries need no edit and are not copied.
+    pub fn see_object<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         // This read sets `is_checked`, which decides which check is needed.
         self.stored(fetch.place, usize::MAX)?;
         let check = match self.is_checked {
             true => Fetch::check,
             false => Fetch::check_object,
         };
-        self.see(fetch, check, |entry| json::push_raw(out, entry))
+        self.see(fetch, check, see)
     }
 
     /// Passes the entry to `see` as clients receive it. Most entries need no edit and are not copied. If the file was

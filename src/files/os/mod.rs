@@ -18,6 +18,6 @@ mod status;
 mod unix;
 
 pub use unix::{
-    FileAt, activation, path, process, ready, reports, running, shortcut, signal, socket, stream,
-    watch,
+    FileAt, activation, heap, path, process, ready, reports, running, shortcut, signal, socket,
+    stream, watch,
 };

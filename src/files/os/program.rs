@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
 pub use super::unix::safety::check_file;
@@ -117,13 +117,14 @@ impl Program {
         self.executable.name()
     }
 
-    /// Runs the program in its own process group and returns its stdout; `heard` receives the output as it arrives.
+    /// Runs the program in its own process group, with `input` as its stdin, and returns its stdout; `heard` receives the
+    /// output as it arrives.
     /// Returns once the program has exited and closed its stdout. Its stderr is discarded. Dropping the future, or
     /// exceeding a limit, kills the group. The files of the program are checked at each run, since they may have
     /// changed.
     pub async fn run(
         &self,
-        input: &[u8],
+        input: impl AsyncRead + Unpin + Send,
         heard: &(dyn Fn(&[u8]) + Send + Sync),
     ) -> Result<Vec<u8>, Failure> {
         let (program, arguments) = self
@@ -204,7 +205,7 @@ struct ProcessGroup(Child);
 impl ProcessGroup {
     async fn talk(
         &mut self,
-        input: &[u8],
+        mut input: impl AsyncRead + Unpin + Send,
         heard: &(dyn Fn(&[u8]) + Send + Sync),
         max_output_bytes: usize,
     ) -> Result<Vec<u8>, Failure> {
@@ -212,7 +213,7 @@ impl ProcessGroup {
         let write = async move {
             if let Some(mut stdin) = stdin {
                 // The program may exit without reading its input.
-                let _unread = stdin.write_all(input).await;
+                let _unread = tokio::io::copy(&mut input, &mut stdin).await;
             }
         };
         let read = async move {

@@ -31,4 +31,10 @@ impl SessionState {
         let sizes = nodes.into_iter().map(|node| self.tree.place(node).len);
         sizes.map(u64::from).sum()
     }
+
+    /// The bytes of the longest of these entries, as stored.
+    pub fn longest_bytes(&self, nodes: impl IntoIterator<Item = Node>) -> u64 {
+        let sizes = nodes.into_iter().map(|node| self.tree.place(node).len);
+        u64::from(sizes.max().unwrap_or_default())
+    }
 }

@@ -23,10 +23,12 @@ use crate::blocking::begin_thread;
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::clock;
+use crate::kept::Kept;
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::{Folder, FolderLock, Location, Status};
+use crate::os::heap;
 use crate::os::temporary;
 use catalogue::{Catalogue, Rows};
 use file_names::{file_name, folder_name};
@@ -67,6 +69,7 @@ pub struct Store {
     watching: Mutex<Watching>,
     marks: ReadMarks,
     marked_rows: MarkedRows,
+    kept: Arc<Kept>,
     /// Whether the search index is being updated.
     indexing: Arc<AtomicBool>,
     /// This is cancelled when the process ends.
@@ -83,8 +86,14 @@ struct CacheWrites {
 impl Store {
     /// The session directory at `path`, which need not exist yet. Nothing is read or made here.
     pub fn new(path: PathBuf) -> Self {
+        Self::within(path, Kept::default())
+    }
+
+    /// Like [`Self::new`]; all that is kept in memory between calls is within `kept`.
+    pub fn within(path: PathBuf, kept: Kept) -> Self {
         Self {
             path,
+            kept: Arc::new(kept),
             root: OnceLock::new(),
             folders: Mutex::default(),
             catalogue: Mutex::default(),
@@ -205,6 +214,7 @@ impl Store {
         self.keep(move || {
             work(&ending);
             drop(indexing);
+            heap::freed(heap::WORTHWHILE);
         });
     }
 
@@ -222,6 +232,11 @@ impl Store {
             .done
             .wait_timeout_while(running, KEEPING, |running| *running > 0);
         drop(waited);
+    }
+
+    /// The memory that is kept between calls.
+    pub fn kept(&self) -> &Arc<Kept> {
+        &self.kept
     }
 
     /// The rows of all session files, sorted by last activity. Files that are not sessions have rows too.
@@ -248,6 +263,7 @@ impl Store {
         let mut catalogue = self.catalogue();
         if let Some(touched) = self.touched()? {
             let rows = catalogue.update(&touched, open);
+            self.kept.set_rows(catalogue.bytes());
             drop(catalogue);
             return Ok(self.with_marks(rows));
         }
@@ -257,6 +273,7 @@ impl Store {
             }
         })?;
         let rows = catalogue.list(&files, cache.as_ref(), keeps, open);
+        self.kept.set_rows(catalogue.bytes());
         drop(catalogue);
         Ok(self.with_marks(rows))
     }

@@ -78,8 +78,7 @@ pub fn ask(
     let files = searched.files(&request.filters)?;
     let total: u64 = files.iter().map(|(_, status)| status.size).sum();
     let cache = store.cache();
-    let segments = cache.as_ref().map(|cache| index.segments(cache));
-    let segments = segments.unwrap_or_default();
+    let segments = index.of(store, cache.as_ref());
     let missing = cache
         .as_ref()
         .map_or(total, |cache| update::missing(cache, &segments, &files));

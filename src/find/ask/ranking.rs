@@ -4,7 +4,7 @@ use super::ranked::Ranking;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use treelined_core::budget::RANKING_BYTES;
+use treelined_files::kept::{Kept, KeptPart};
 use treelined_files::lock::lock;
 
 /// The most rankings that are kept, and how long each is kept.
@@ -16,7 +16,7 @@ const KEPT: Duration = Duration::from_secs(600);
 pub struct Rankings {
     /// The name of this daemon. The same number in a name from another daemon means another ranking.
     daemon: String,
-    kept: Mutex<KeptRankings>,
+    kept: Arc<Mutex<KeptRankings>>,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +31,7 @@ struct KeptRanking {
     number: u64,
     since: Instant,
     ranking: Arc<Ranking>,
+    part: KeptPart,
 }
 
 impl Rankings {
@@ -38,25 +39,36 @@ impl Rankings {
     pub fn new(daemon: &str) -> Self {
         Self {
             daemon: daemon.to_owned(),
-            kept: Mutex::default(),
+            kept: Arc::default(),
         }
     }
 
-    /// Keeps a ranking; returns its name.
-    pub fn keep(&self, ranking: Arc<Ranking>) -> String {
-        let mut kept = lock(&self.kept);
-        kept.next += 1;
-        let number = kept.next;
-        kept.all.push_back(KeptRanking {
-            number,
-            since: Instant::now(),
-            ranking,
+    /// Keeps a ranking if `memory` has room; returns its name.
+    pub fn keep(&self, ranking: Arc<Ranking>, memory: &Arc<Kept>) -> String {
+        let number = {
+            let mut kept = lock(&self.kept);
+            kept.next += 1;
+            kept.next
+        };
+        let all = Arc::downgrade(&self.kept);
+        let part = memory.take(ranking.bytes(), move || {
+            if let Some(all) = all.upgrade()
+                && let Ok(mut kept) = all.try_lock()
+            {
+                kept.all.retain(|one| one.number != number);
+            }
         });
-        let mut bytes: usize = kept.all.iter().map(|one| one.ranking.bytes()).sum();
-        while (kept.all.len() > MOST || bytes > RANKING_BYTES && kept.all.len() > 1)
-            && let Some(oldest) = kept.all.pop_front()
-        {
-            bytes -= oldest.ranking.bytes();
+        if let Some(part) = part {
+            let mut kept = lock(&self.kept);
+            kept.all.push_back(KeptRanking {
+                number,
+                since: Instant::now(),
+                ranking,
+                part,
+            });
+            if kept.all.len() > MOST {
+                kept.all.pop_front();
+            }
         }
         format!("{number}.{}", self.daemon)
     }
@@ -73,6 +85,7 @@ impl Rankings {
         kept.all
             .retain(|one| now.saturating_duration_since(one.since) < KEPT);
         let found = kept.all.iter().find(|one| one.number == number)?;
+        found.part.used();
         Some(Arc::clone(&found.ranking))
     }
 }
@@ -83,6 +96,10 @@ mod tests {
     use crate::ask::gather::Gathered;
     use crate::ask::tests::asked;
     use crate::outcome::Totals;
+
+    fn memory() -> Arc<Kept> {
+        Arc::default()
+    }
 
     fn ranking() -> Arc<Ranking> {
         let request = asked("a");
@@ -96,12 +113,12 @@ mod tests {
     #[test]
     fn the_last_eight_rankings_are_kept() {
         let rankings = Rankings::new("a");
-        let first = rankings.keep(ranking());
+        let first = rankings.keep(ranking(), &memory());
         for _ in 1..MOST {
-            rankings.keep(ranking());
+            rankings.keep(ranking(), &memory());
         }
         assert!(rankings.get(&first).is_some());
-        let last = rankings.keep(ranking());
+        let last = rankings.keep(ranking(), &memory());
         assert!(rankings.get(&first).is_none() && rankings.get(&last).is_some());
     }
 
@@ -109,7 +126,7 @@ mod tests {
     fn a_ranking_is_kept_for_ten_minutes() {
         let rankings = Rankings::new("a");
         let before = Instant::now();
-        let name = rankings.keep(ranking());
+        let name = rankings.keep(ranking(), &memory());
         let after = |seconds| before + Duration::from_secs(seconds);
         assert!(rankings.get_at(&name, after(599)).is_some());
         // A minute more, since the machine may have paused before the ranking was kept.
@@ -121,9 +138,9 @@ mod tests {
     /// question.
     #[test]
     fn a_name_is_of_one_daemon() {
-        let name = Rankings::new("a").keep(ranking());
+        let name = Rankings::new("a").keep(ranking(), &memory());
         let later = Rankings::new("b");
-        later.keep(ranking());
+        later.keep(ranking(), &memory());
         assert!(later.get(&name).is_none());
         for name in ["", "1", "1.", ".b", "x.b", "1.b.b"] {
             assert!(later.get(name).is_none(), "{name}");

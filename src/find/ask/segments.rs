@@ -15,13 +15,14 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use treelined_core::budget::SEGMENT_BYTES;
 use treelined_core::bytes::{Cursor, Fields};
 use treelined_core::search::ask::Term;
 use treelined_files::cache::{Cache, FormatName};
 use treelined_files::cancel::Cancel;
+use treelined_files::kept::{Kept, KeptPart};
 use treelined_files::lock::lock;
 use treelined_files::os::file::{Identity, Location, Status};
+use treelined_files::store::Store;
 
 const LIST: &str = "ask.list";
 const FORMAT: &FormatName = b"treelined asking";
@@ -37,13 +38,15 @@ const MOST: u64 = 4 << 30;
 /// When a segment has the counts of a session file of at most this size, its own file of counts is removed. The session
 /// is counted again if it changes, or if its segment is given up.
 const COUNTED_AGAIN: u64 = 4 << 20;
+/// The bytes of a session in the table of rows.
+const ROW_BYTES: usize = size_of::<Identity>() + size_of::<Vec<Row>>() + 2 * size_of::<Row>();
 /// A segment that the list does not name is removed after this time.
 const UNNAMED: Duration = Duration::from_secs(60);
 
 /// The counts of terms that a daemon keeps in memory between questions.
 #[derive(Default)]
 pub struct AskIndex {
-    loaded: Mutex<Arc<Segments>>,
+    loaded: Arc<Mutex<Arc<Segments>>>,
 }
 
 /// The segments that a list names.
@@ -55,6 +58,8 @@ pub(super) struct Segments {
     /// Whether all segments of the list could be opened.
     are_whole: bool,
     rows: HashMap<Identity, Vec<Row>>,
+    /// The memory of the segments; `None` if there was none to keep them.
+    part: Option<KeptPart>,
 }
 
 impl Default for Segments {
@@ -65,6 +70,7 @@ impl Default for Segments {
             unread: Vec::new(),
             are_whole: true,
             rows: HashMap::new(),
+            part: None,
         }
     }
 }
@@ -85,14 +91,37 @@ pub(super) struct Row {
 }
 
 impl AskIndex {
+    /// The segments of a store with this cache; none without a cache.
+    pub(super) fn of(&self, store: &Store, cache: Option<&Cache>) -> Arc<Segments> {
+        let segments = cache.map(|cache| self.segments(cache, store.kept()));
+        segments.unwrap_or_default()
+    }
+
     /// The segments that the list names now. Opens the segments that are not in memory yet.
-    pub(super) fn segments(&self, cache: &Cache) -> Arc<Segments> {
+    pub(super) fn segments(&self, cache: &Cache, memory: &Arc<Kept>) -> Arc<Segments> {
         let numbers = listed(cache);
         let mut loaded = lock(&self.loaded);
-        if loaded.numbers != numbers || loaded.all.iter().any(|one| one.has_damage()) {
-            *loaded = Arc::new(Segments::load(cache, numbers, &loaded));
+        if loaded.numbers == numbers && !loaded.all.iter().any(|one| one.has_damage()) {
+            if let Some(part) = &loaded.part {
+                part.used();
+            }
+            return Arc::clone(&loaded);
         }
-        Arc::clone(&loaded)
+        let mut new = Segments::load(cache, numbers, &loaded, memory.most() / 4 * 3);
+        *loaded = Arc::default();
+        let all = Arc::downgrade(&self.loaded);
+        new.part = memory.take(new.bytes(), move || {
+            if let Some(all) = all.upgrade()
+                && let Ok(mut loaded) = all.try_lock()
+            {
+                *loaded = Arc::default();
+            }
+        });
+        let new = Arc::new(new);
+        if new.part.is_some() {
+            *loaded = Arc::clone(&new);
+        }
+        new
     }
 }
 
@@ -123,10 +152,10 @@ impl LoadedSegment {
 
 impl Segments {
     /// Opens the segments that `before` does not have. Leaves out the segments that are damaged, and those that do not
-    /// fit into memory.
-    fn load(cache: &Cache, numbers: Vec<u64>, before: &Self) -> Self {
+    /// fit into `most` bytes.
+    fn load(cache: &Cache, numbers: Vec<u64>, before: &Self, most: usize) -> Self {
         let (mut all, mut unread, mut are_whole) = (Vec::new(), Vec::new(), true);
-        let mut left = SEGMENT_BYTES;
+        let mut left = most;
         for number in &numbers {
             let known = before.all.iter().find(|one| one.number == *number);
             let opened = match known {
@@ -165,7 +194,17 @@ impl Segments {
             unread,
             are_whole,
             rows,
+            part: None,
         }
+    }
+
+    fn bytes(&self) -> usize {
+        let segments = self
+            .all
+            .iter()
+            .map(|one| one.segment.bytes())
+            .sum::<usize>();
+        segments + self.rows.len() * ROW_BYTES
     }
 
     /// The names of the segments that are read.

@@ -258,7 +258,7 @@ fn changed_sessions_are_read_anew_and_segments_of_them_given_up() {
     answer(&store, &index, &asked("build"));
     store.settle();
     let cache = store.cache().unwrap();
-    let now_read = index.segments(&cache);
+    let now_read = index.segments(&cache, store.kept());
     assert!(
         now_read
             .files()
@@ -295,7 +295,7 @@ fn counts_are_kept_once() {
         store.settle();
     }
     let cache = store.cache().unwrap();
-    let read = index.segments(&cache).files();
+    let read = index.segments(&cache, store.kept()).files();
     assert!(
         read.iter()
             .all(|name| !first.iter().any(|old| old.ends_with(name)))
@@ -326,7 +326,7 @@ fn a_damaged_segment_changes_no_answer_and_is_made_again() {
         answer(&store, index, &asked("build"));
         store.settle();
         let cache = store.cache().unwrap();
-        let names = index.segments(&cache).files();
+        let names = index.segments(&cache, store.kept()).files();
         assert!(
             names.iter().any(|name| !segment.ends_with(name)),
             "{at}: {names:?}"
@@ -450,7 +450,7 @@ fn scores_are_those_of_the_plain_formulas() {
         counter.read(&file, 0..status.size, &Cancel::new()).unwrap()
     };
     let all: Vec<Counts> = files.iter().map(counts).collect();
-    let segments = index.segments(&store.cache().unwrap());
+    let segments = index.segments(&store.cache().unwrap(), store.kept());
     assert!(
         files
             .iter()

@@ -48,8 +48,7 @@ pub fn unknown_values(
         return Ok(of_sessions);
     }
     let cache = searched.store.cache();
-    let segments = cache.as_ref().map(|cache| index.segments(cache));
-    let segments = segments.unwrap_or_default();
+    let segments = index.of(searched.store, cache.as_ref());
     let most = if reads { MOST_BYTES } else { 0 };
     let mut known = KnownValues::new(request, cache.as_ref(), most, cancel);
     known.add(&segments, &searched.files(request)?)?;
@@ -82,8 +81,7 @@ pub fn known_values(
     match filter {
         "tool" => {
             let cache = searched.store.cache();
-            let segments = cache.as_ref().map(|cache| index.segments(cache));
-            let segments = segments.unwrap_or_default();
+            let segments = index.of(searched.store, cache.as_ref());
             let mut known = KnownValues::new(request, cache.as_ref(), 0, cancel);
             known.add_kept(&segments, &searched.files(request)?)?;
             let tools = known.values.iter();

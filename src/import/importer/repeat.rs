@@ -17,10 +17,11 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use treelined_core::budget::LAST_IMPORT_BYTES;
 use treelined_core::error::Result;
+use treelined_files::kept::KeptPart;
 use treelined_files::lock::lock;
 use treelined_files::os::file::{FileKind, Folder, Location, Status};
+use treelined_files::os::heap;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 
 /// One more thread is used for each of this many files.
@@ -31,7 +32,7 @@ const FILES_OF_PART: usize = 64;
 
 /// The last import, if it found nothing new.
 #[derive(Default)]
-pub struct LastImport(Mutex<Option<Arc<RepeatableImport>>>);
+pub struct LastImport(Arc<Mutex<Option<Arc<RepeatableImport>>>>);
 
 /// An import that found nothing new.
 struct RepeatableImport {
@@ -41,6 +42,7 @@ struct RepeatableImport {
     state: ImportState,
     /// The report, as JSON.
     json: Vec<u8>,
+    part: KeptPart,
 }
 
 /// The state on which the report of an import depends.
@@ -81,6 +83,7 @@ impl LastImport {
         let ledger = LedgerFile::locked(import.session_dir)?;
         let search = import.search();
         let is_same = last.state.holds(&ledger, &search, import.session_dir);
+        last.part.used();
         Ok(is_same.then(|| last.json.clone()))
     }
 
@@ -93,17 +96,33 @@ impl LastImport {
         }
         let json = report.json()?;
         drop(report);
-        let state = state.filter(|state| json.len() + state.bytes() <= LAST_IMPORT_BYTES);
-        *lock(&self.0) = state.map(|state| {
+        heap::freed(heap::WORTHWHILE);
+        *lock(&self.0) = None;
+        let kept =
+            state.and_then(|state| Some((self.part(import, json.len() + state.bytes())?, state)));
+        *lock(&self.0) = kept.map(|(part, state)| {
             Arc::new(RepeatableImport {
                 request: import.request.clone(),
                 policy: Policy::read(import.session_dir),
                 session_dir: import.session_dir.to_owned(),
                 state,
                 json: json.clone(),
+                part,
             })
         });
         Ok(json)
+    }
+
+    /// The memory to keep the result of an import.
+    fn part(&self, import: &Import<'_>, bytes: usize) -> Option<KeptPart> {
+        let last = Arc::downgrade(&self.0);
+        import.store.kept().take(bytes, move || {
+            if let Some(last) = last.upgrade()
+                && let Ok(mut last) = last.try_lock()
+            {
+                *last = None;
+            }
+        })
     }
 }
 

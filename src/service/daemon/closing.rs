@@ -14,8 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
+use treelined_files::os::heap;
 pub(crate) use treelined_files::session::Activity;
 use treelined_wire::notification;
+
+/// The approximate bytes of an entry in the index of an open session.
+const NODE_BYTES: usize = 64;
 
 /// Takes back one opening of the leased session by the connection. With the last opening, the connection's navigation
 /// is aborted. A turn of the connection's client makes the last close fail.
@@ -96,6 +100,7 @@ async fn end_operations(open: &OpenSession) {
 /// Closes a session for all connections. Later requests find no open session.
 fn close_for_all(daemon: &Daemon, open: &OpenSession, guard: &mut SessionGuard) {
     open.session.close();
+    heap::freed(guard.tree.node_count() * NODE_BYTES);
     follow::unwatch(daemon, open);
     guard.with().lease.set_open(None);
     announce(daemon, open, None);

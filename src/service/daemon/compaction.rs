@@ -6,7 +6,8 @@ use super::convert::error;
 use super::convert::stored::raw;
 use super::event_question::{self, Refusal};
 use super::release::{PlannedOperation, Release, SessionRequest};
-use super::summaries::{self, Piece, SummaryJob};
+use super::summaries::{self, Extent, Piece, SummaryJob};
+use super::summary_entries;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,8 +17,10 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::compact::{self, Compaction, CompactionPlan};
 use treelined_core::id::ExpectedLeaf;
 use treelined_core::json;
-use treelined_core::summary::request::{self, SummaryOptions};
+use treelined_core::summary::entries::SummaryEntries;
+use treelined_core::summary::request::{self, Material, SummaryOptions};
 use treelined_core::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
+use treelined_core::tree::Node;
 pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::notification::{self, CompactionReason};
 use treelined_wire::{self as wire, BeforeEvent};
@@ -158,21 +161,32 @@ impl Compactor {
 
     async fn compact(mut self, planning: PlannedOperation) -> Result<wire::CompactResult> {
         let (bytes, keep) = (bytes_to_prepare(&planning.guard), self.keep);
-        // All bodies are read, since the summarizer may need them. A client gets ids if the entries are too large for
-        // it.
-        let _memory = summaries::memory(&planning.request.call.daemon.memory, bytes)?;
-        let read = move |state: &SessionState| prepare(state, keep, u64::MAX);
-        let (planning, prepared) = planning.read(bytes, read).await?;
+        let client = &planning.request.call.connection;
+        let limit = preparation_bytes(client.client_frame_bytes());
+        let daemon = &planning.request.call.daemon;
+        let path = planning.guard.tree.path(planning.guard.leaf());
+        let extent = Extent::of(&planning.guard, &path);
+        let summarizer = daemon.settings.summarizer.as_ref();
+        let _memory = extent.reserve(&daemon.memory, summarizer, limit)?;
+        let read = move |state: &SessionState| {
+            let prepared = prepare(state, keep, limit)?;
+            let material = SummaryMaterial::of(state, &prepared.plan)?;
+            Ok((prepared, material))
+        };
+        let (planning, (mut prepared, material)) = planning.read(bytes, read).await?;
         planning
             .request
             .check_summarizable(BeforeEvent::SessionBeforeCompact)?;
         let waiting = planning.release();
-        let compaction = match self.ask(&waiting.request, &prepared).await? {
+        let answer = self.ask(&waiting.request, &prepared).await?;
+        prepared.plan.forget_bodies();
+        let compaction = match answer {
             CompactionAnswer::Given(given) => *given,
             CompactionAnswer::Nothing(context) => {
                 let summarizer = SummaryRun {
                     request: &waiting.request,
                     prepared: &prepared,
+                    material,
                     options: &self.options,
                     context,
                     written: AtomicU64::new(0),
@@ -280,10 +294,31 @@ impl Compactor {
     }
 }
 
+/// The entries that the summaries of a compaction are made of.
+struct SummaryMaterial {
+    history: SummaryEntries,
+    /// The beginning of a split turn.
+    prefix: SummaryEntries,
+}
+
+impl SummaryMaterial {
+    fn of(state: &SessionState, plan: &CompactionPlan) -> Result<Self> {
+        let stored = |nodes: &[Node]| {
+            let nodes = nodes.iter().copied();
+            summary_entries::stored(state, nodes, plan.edits.clone(), None)
+        };
+        Ok(Self {
+            history: stored(&plan.history_nodes)?,
+            prefix: stored(&plan.prefix_nodes)?,
+        })
+    }
+}
+
 /// The work of the configured summarizer for a compaction.
 struct SummaryRun<'a> {
     request: &'a SessionRequest,
     prepared: &'a CompactionInput,
+    material: SummaryMaterial,
     options: &'a SummaryOptions,
     /// The context that the answers add for the summarizer.
     context: Vec<String>,
@@ -298,17 +333,18 @@ impl SummaryRun<'_> {
         let plan = &self.prepared.plan;
         let mut usage: Option<Usage> = None;
         let mut history = plan.previous_text.clone();
-        if !plan.history.is_empty() {
-            let entries = plan.history.clone();
+        if !plan.history_nodes.is_empty() {
+            let entries = self.material.history.clone();
             let (text, used) = self
                 .write(SummarySubject::Context, entries, history)
                 .await?;
             history = Some(text);
             usage = used;
         }
-        let text = match &plan.turn_prefix {
-            Some(prefix) => {
-                let written = self.write(SummarySubject::TurnPrefix, prefix.clone(), None);
+        let text = match plan.turn_prefix {
+            Some(_) => {
+                let prefix = self.material.prefix.clone();
+                let written = self.write(SummarySubject::TurnPrefix, prefix, None);
                 let (text, used) = written.await?;
                 usage = match (usage, used) {
                     (Some(usage), Some(used)) => Some(usage + used),
@@ -329,7 +365,7 @@ impl SummaryRun<'_> {
     async fn write(
         &self,
         subject: SummarySubject,
-        entries: Vec<Vec<u8>>,
+        entries: SummaryEntries,
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
         let call = &self.request.call;
@@ -348,7 +384,8 @@ impl SummaryRun<'_> {
         };
         // Only one summary gets the context. The summary of a turn's beginning is joined to the summary of the history,
         // which has the context already.
-        let is_first = subject == SummarySubject::Context || self.prepared.plan.history.is_empty();
+        let is_first =
+            subject == SummarySubject::Context || self.prepared.plan.history_nodes.is_empty();
         let context = if is_first {
             self.context.clone()
         } else {
@@ -359,16 +396,20 @@ impl SummaryRun<'_> {
             self.prepared.plan.files.clone(),
             self.prepared.model.clone(),
         );
-        let written = writing.write(move |summarizer| SummaryRequest {
-            subject,
+        let material = Material {
+            previous_summary: previous,
+            entries,
             files,
-            context,
-            ..request::request(
-                entries,
-                previous,
-                options,
-                summarizer.budget(model.as_ref()),
-            )
+            ..Material::default()
+        };
+        let written = writing.write(move |summarizer| {
+            let budget = summarizer.budget(model.as_ref());
+            let request = request::request(material, options, budget)?;
+            Ok(SummaryRequest {
+                subject,
+                context,
+                ..request
+            })
         });
         let (_, summary) = written.await?;
         Ok((summary.text, summary.usage))

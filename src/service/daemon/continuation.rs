@@ -4,6 +4,7 @@
 use super::preparation::{self, Preparation};
 use super::release::{Release, SessionRequest};
 use super::summaries::{Piece, SummaryJob};
+use super::summary_entries;
 use crate::parts::{Handoff, HandoffRun, PreparedHandoff};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use treelined_core::context::handed::{self, HandedContext, PathMessage};
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Result};
-use treelined_core::flow::compact::{self, CompactionPlan};
+use treelined_core::flow::compact;
 use treelined_core::flow::leaf;
 use treelined_core::flow::navigate::{self, Navigation};
 use treelined_core::json;
@@ -33,7 +34,7 @@ struct Reading {
     path: Vec<PathMessage>,
     model: Option<ModelName>,
     /// The beginning of the path, if a summary replaces it.
-    earlier: Option<CompactionPlan>,
+    earlier: Option<Box<Material>>,
     left: LeftBranch,
 }
 
@@ -69,7 +70,7 @@ pub(crate) async fn run(
         model: reading.model.as_ref(),
     };
     let summary = match &reading.earlier {
-        Some(plan) => Some(summaries.earlier(plan).await?),
+        Some(material) => Some(summaries.earlier(material).await?),
         None => None,
     };
     let learned = summaries.left(&reading.left).await?;
@@ -141,9 +142,16 @@ impl Reading {
         let may_compact = params.compact == Some(true) && limit > 0;
         if may_compact && handoff.tokens(params, &path) > limit {
             let kept = state.kept(&steps)?;
-            let plan = compact::plan(&steps, kept, limit / 2, u64::MAX, &mut body)?;
+            let plan = compact::plan(&steps, kept, limit / 2, 0, &mut body)?;
             keep_from(state, &steps, &plan.first_kept_entry_id, &mut path);
-            earlier = Some(plan);
+            let nodes = plan.history_nodes.iter().chain(&plan.prefix_nodes);
+            let nodes = nodes.copied();
+            earlier = Some(Box::new(Material {
+                previous_summary: plan.previous_text,
+                entries: summary_entries::stored(state, nodes, plan.edits, None)?,
+                files: plan.files,
+                ..Material::default()
+            }));
         }
         let left = match params.learned {
             Some(true) => LeftBranch::of(state, entry)?,
@@ -243,16 +251,9 @@ impl Summaries<'_> {
     }
 
     /// The summary of the entries that a compaction would replace.
-    async fn earlier(&self, plan: &CompactionPlan) -> Result<String> {
+    async fn earlier(&self, material: &Material) -> Result<String> {
         let subject = SummarySubject::Context;
-        let prefix = plan.turn_prefix.iter().flatten();
-        let material = Material {
-            previous_summary: plan.previous_text.clone(),
-            entries: plan.history.iter().chain(prefix).cloned().collect(),
-            files: plan.files.clone(),
-            ..Material::default()
-        };
-        let (request, text) = self.write(subject, material).await?;
+        let (request, text) = self.write(subject, material.clone()).await?;
         Ok(frame::finish(subject, &text, &request.files))
     }
 
@@ -274,13 +275,10 @@ impl Summaries<'_> {
             abort: &call.cancel,
         };
         let model = self.model.cloned();
-        let written = writing.write(move |summarizer| SummaryRequest {
-            subject,
-            ..request::branch_request(
-                material,
-                SummaryOptions::default(),
-                summarizer.budget(model.as_ref()),
-            )
+        let written = writing.write(move |summarizer| {
+            let budget = summarizer.budget(model.as_ref());
+            let request = request::request(material, SummaryOptions::default(), budget)?;
+            Ok(SummaryRequest { subject, ..request })
         });
         let (request, summary) = written.await?;
         Ok((request, summary.text))

@@ -75,6 +75,7 @@ mod session_files;
 pub(crate) mod session_row;
 mod staying;
 pub(crate) mod summaries;
+mod summary_entries;
 pub(crate) mod tree_view;
 mod watched;
 
@@ -97,6 +98,7 @@ use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
 use treelined_core::stats::{NoPrices, Prices};
+use treelined_files::kept::Kept;
 use treelined_files::store::Store;
 use treelined_find::{AskIndex, Rankings};
 use treelined_pages::redact::Redactor;
@@ -151,7 +153,10 @@ impl Daemon {
         let hooks = Arc::new(Hooks::new(settings.hooks.clone()));
         let extensions = settings.extensions.clone();
         let questions = Questions::new(&hooks, extensions, &connections, &registry, &source);
-        let store = Store::new(settings.session_dir.clone());
+        let store = Store::within(
+            settings.session_dir.clone(),
+            Kept::new(settings.max_kept_bytes),
+        );
         let files = Arc::new(SessionFiles::new(store, &mut parts, &source));
         let author = parts.author.map(|author| author.daemon);
         let instance_id = author.unwrap_or_else(|| id::random_token(&*source));

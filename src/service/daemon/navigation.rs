@@ -6,10 +6,10 @@ use super::convert::stored::{raw, raw_owned};
 use super::event_question;
 use super::notify::SessionTree;
 use super::other_session::OtherSession;
-use super::preparation::Preparation;
+use super::preparation::{AskedEntries, Preparation};
 use super::reading::INLINE_ENTRIES;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
-use super::summaries::{self, Piece, SummaryJob, id_text};
+use super::summaries::{self, Extent, Piece, SummaryJob, id_text};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use treelined_core::durability::Durability;
@@ -136,11 +136,13 @@ impl Navigator {
             .is_ok();
         drop(planning);
         // The entries are moved and not copied, since they may be as large as the client's limit.
-        let entries = std::mem::take(&mut preparation.material.entries).into_iter();
-        let entries: Vec<wire::Raw> = entries.map(raw_owned).collect();
-        let fits = preparation.ids.is_none();
+        let moved = match &mut preparation.asked {
+            AskedEntries::Bodies { entries, .. } => Some(std::mem::take(entries)),
+            AskedEntries::Ids { .. } => None,
+        };
+        let moved = moved.map(|entries| entries.into_iter().map(raw_owned).collect());
         let preparation = wire::TreePreparation {
-            entries_to_summarize: fits.then_some(entries),
+            entries_to_summarize: moved,
             ..self.preparation(&preparation)
         };
         let dry_run = wire::DryRun {
@@ -203,10 +205,12 @@ impl Navigator {
     async fn go(
         &mut self,
         waiting: WaitingOperation,
-        preparation: Preparation,
+        mut preparation: Preparation,
     ) -> Result<wire::Navigation> {
+        let given = self.ask(&waiting.request, &preparation).await;
+        preparation.asked = AskedEntries::none();
         let old = &preparation.plan.old_leaf_id;
-        let given = match self.ask(&waiting.request, &preparation).await {
+        let given = match given {
             Ok(given) => given,
             Err(refusal) => return Ok(refused(refusal, old)),
         };
@@ -264,12 +268,14 @@ impl Navigator {
         };
         // A summarizer needs the goal, and the goal may be anywhere on the path.
         let walks = summarizes && of.tree.node_count() > INLINE_ENTRIES;
-        let stored = of.stored_bytes(plan.abandoned.iter().copied());
-        let working = &planning.request.call.daemon.memory;
-        let memory = summarizes
-            .then(|| summaries::memory(working, stored))
-            .transpose()?;
-        let size = if walks { u64::MAX } else { stored };
+        let extent = Extent::of(of, &plan.abandoned);
+        let daemon = &planning.request.call.daemon;
+        let summarizer = daemon.settings.summarizer.as_ref();
+        let memory = match wants_summary && !self.dry_run {
+            true => Some(extent.reserve(&daemon.memory, summarizer, limit)?),
+            false => None,
+        };
+        let size = if walks { u64::MAX } else { extent.stored };
         let read = move |state: &SessionState| {
             let of = other.as_ref().map_or(state, |other| &other.guard);
             Preparation::read(of, plan, limit, summarizes)
@@ -291,24 +297,25 @@ impl Navigator {
     }
 
     fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
-        let material = &prepared.material;
         let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
             entries.iter().map(|entry| raw(entry)).collect()
         };
-        let ids = prepared.ids.as_ref();
-        let fits = ids.is_none();
+        let (bodies, ids) = match &prepared.asked {
+            AskedEntries::Bodies { entries, kept } => (Some((entries, kept)), None),
+            AskedEntries::Ids { entries, kept } => (None, Some((entries, kept))),
+        };
         wire::TreePreparation {
             target_id: prepared.plan.target_id.as_str().to_owned(),
             from_session_id: prepared.plan.from_session.clone(),
             old_leaf_id: id_text(&prepared.plan.old_leaf_id),
             common_ancestor_id: id_text(&prepared.plan.common_ancestor_id),
             abandoned_count: prepared.abandoned_steps,
-            previous_summary: material.previous_summary.clone(),
-            kept_entries: material.kept.as_ref().filter(|_| fits).map(raw),
-            kept_entry_ids: ids.and_then(|ids| ids.kept.clone()),
-            entries_to_summarize: fits.then(|| raw(&material.entries)),
-            entry_ids: ids.map(|ids| ids.entries.clone()),
-            truncated: (!fits).then_some(true),
+            previous_summary: prepared.material.previous_summary.clone(),
+            kept_entries: bodies.and_then(|(_, kept)| kept.as_ref().map(raw)),
+            kept_entry_ids: ids.and_then(|(_, kept)| kept.clone()),
+            entries_to_summarize: bodies.map(|(entries, _)| raw(entries)),
+            entry_ids: ids.map(|(entries, _)| entries.clone()),
+            truncated: ids.map(|_| true),
             user_wants_summary: self.wants_summary,
             model: prepared.model.as_ref().map(summaries::wire_model),
             custom_instructions: self.options.custom_instructions.clone(),
@@ -374,9 +381,10 @@ impl Navigator {
             Some(_) => SummarySubject::Merge,
             None => SummarySubject::Branch,
         };
-        let written = writing.write(move |summarizer| SummaryRequest {
-            subject,
-            ..request::branch_request(material, options, summarizer.budget(model.as_ref()))
+        let written = writing.write(move |summarizer| {
+            let budget = summarizer.budget(model.as_ref());
+            let request = request::request(material, options, budget)?;
+            Ok(SummaryRequest { subject, ..request })
         });
         let (request, summary) = written.await?;
         Ok(BranchSummary {

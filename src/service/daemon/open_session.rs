@@ -25,7 +25,7 @@ pub(crate) struct OpenSession {
     /// Changed by jobs of the session's queue, except at the end of a connection.
     client_turn: Mutex<ClientTurn>,
     pub(crate) watched: OnceLock<Arc<WatchedSession>>,
-    pub(crate) last_view: LastView,
+    pub(crate) last_view: Arc<LastView>,
     pub(crate) last_count: Mutex<PrefixStats>,
     /// Whether entries wait for the team, as the connections were last notified; `None` if they were not notified yet.
     pub(crate) queued: Mutex<Option<bool>>,
@@ -39,7 +39,7 @@ impl OpenSession {
             notices: Mutex::new(notices),
             client_turn: Mutex::default(),
             watched: OnceLock::new(),
-            last_view: LastView::default(),
+            last_view: Arc::default(),
             last_count: Mutex::default(),
             queued: Mutex::default(),
             session,

@@ -1,7 +1,7 @@
 //! The facts that a navigation reads before it asks (protocol.md §4, step 5).
 
 use super::convert::stored::id_list;
-use super::summaries;
+use super::{summaries, summary_entries};
 use crate::memory::Reservation;
 use treelined_core::context::Edits;
 use treelined_core::entry::Kind as EntryKind;
@@ -20,26 +20,32 @@ use treelined_wire as wire;
 pub(super) struct Preparation {
     pub(super) plan: NavigationPlan,
     pub(super) abandoned_steps: u64,
-    /// The material for the summary. If no summarizer runs, it has no files and no goal.
+    /// The material for the summary. If no summarizer runs, it has no entries, no files and no goal.
     pub(super) material: Material,
-    /// The ids of the entries, if the entries are too large to be sent.
-    pub(super) ids: Option<Ids>,
+    /// The entries for the question.
+    pub(super) asked: AskedEntries,
     pub(super) model: Option<ModelName>,
     pub(super) draft: Option<Draft>,
     /// The reserved memory for the summary, if the daemon makes it.
     pub(super) memory: Option<Reservation>,
 }
 
-/// The ids of entries that are too large to be sent.
-pub(super) struct Ids {
-    /// The entries after the nearest compaction.
-    pub(super) entries: wire::IdList,
-    /// The entries that the nearest compaction kept.
-    pub(super) kept: Option<wire::IdList>,
+/// The entries of a question: the entries after the nearest compaction, and the entries that this compaction kept.
+pub(super) enum AskedEntries {
+    Bodies {
+        entries: Vec<Vec<u8>>,
+        kept: Option<Vec<Vec<u8>>>,
+    },
+    /// For entries that are too large to be sent.
+    Ids {
+        entries: wire::IdList,
+        kept: Option<wire::IdList>,
+    },
 }
 
 impl Preparation {
-    /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
+    /// Reads the bodies for the question if they have at most `limit` bytes together. Reads what a summarizer needs, if
+    /// one runs.
     pub(super) fn read(
         state: &SessionState,
         plan: NavigationPlan,
@@ -57,29 +63,25 @@ impl Preparation {
             plan.kept(&state.tree, first)
         });
         let kept_nodes = kept.as_deref().unwrap_or_default();
-        let size = state.stored_bytes(plan.entries().iter().copied())
-            + state.stored_bytes(kept_nodes.iter().copied());
-        let reads = summarizes || size <= limit;
-        let bodies = |nodes: &[Node]| match reads {
-            true => bodies(state, nodes),
-            false => Ok(Vec::new()),
-        };
+        let all = || kept_nodes.iter().chain(plan.entries()).copied();
         let mut material = Material {
             previous_summary: text("summary"),
-            kept: kept.as_deref().map(bodies).transpose()?,
-            entries: bodies(plan.entries())?,
             ..Material::default()
         };
         if summarizes {
-            material.files = files(state, &plan, &material.entries)?;
+            let edits = summary_entries::edits(state, all())?;
+            let count = kept.as_ref().map(Vec::len);
+            material.entries = summary_entries::stored(state, all(), edits, count)?;
+            material.files = files(state, &plan)?;
             material.goal = goal(state, &plan, |_| true)?;
         }
-        let delivered = material.kept.iter().flatten().chain(&material.entries);
-        let delivered: usize = delivered.map(Vec::len).sum();
-        let fits = reads && delivered as u64 <= limit;
-        let ids = (!fits).then(|| Ids {
+        let asked = match state.stored_bytes(all()) <= limit {
+            true => AskedEntries::read(state, plan.entries(), kept.as_deref(), limit)?,
+            false => None,
+        };
+        let asked = asked.unwrap_or_else(|| AskedEntries::Ids {
             entries: id_list(&state.tree, plan.entries()),
-            kept: kept.map(|kept| id_list(&state.tree, &kept)),
+            kept: kept.as_deref().map(|kept| id_list(&state.tree, kept)),
         });
         let draft = plan
             .editor_entry
@@ -87,7 +89,7 @@ impl Preparation {
             .transpose()?;
         Ok(Self {
             material,
-            ids,
+            asked,
             model: summaries::model(state)?,
             draft: draft.as_deref().map(draft::draft),
             abandoned_steps: plan.abandoned_steps(&state.tree) as u64,
@@ -97,25 +99,44 @@ impl Preparation {
     }
 }
 
+impl AskedEntries {
+    /// No entries, after the question.
+    pub(super) fn none() -> Self {
+        Self::Bodies {
+            entries: Vec::new(),
+            kept: None,
+        }
+    }
+
+    /// `None` if the entries have more than `limit` bytes together in the form that clients get.
+    fn read(
+        state: &SessionState,
+        entries: &[Node],
+        kept: Option<&[Node]>,
+        limit: u64,
+    ) -> Result<Option<Self>> {
+        let entries = bodies(state, entries)?;
+        let kept = kept.map(|kept| bodies(state, kept)).transpose()?;
+        let delivered: usize = kept.iter().flatten().chain(&entries).map(Vec::len).sum();
+        let fits = delivered as u64 <= limit;
+        Ok(fits.then_some(Self::Bodies { entries, kept }))
+    }
+}
+
 fn bodies(state: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
     let (bodies, fetches) = (state.bodies(), state.fetch(nodes.iter().copied())?);
     let mut reader = bodies.reader();
     fetches.iter().map(|fetch| reader.entry(fetch)).collect()
 }
 
-/// The files that the branch read or changed. `entries` are the bodies after the compaction of the branch.
-fn files(state: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Result<FileLists> {
+/// The files that the branch read or changed.
+fn files(state: &SessionState, plan: &NavigationPlan) -> Result<FileLists> {
     let mut files = FileCollector::default();
-    let (bodies, fetches) = (
-        state.bodies(),
-        state.fetch(plan.compacted().iter().copied())?,
-    );
+    let bodies = state.bodies();
     let mut reader = bodies.reader();
-    for fetch in &fetches {
-        reader.see_entry(fetch, |entry| files.note_entry(entry))?;
-    }
-    for entry in entries {
-        files.note_entry(entry);
+    for node in plan.compacted().iter().chain(plan.entries()) {
+        let fetch = bodies.fetch(&state.tree, *node)?;
+        reader.see_entry(&fetch, |entry| files.note_entry(entry))?;
     }
     Ok(files.into_lists())
 }

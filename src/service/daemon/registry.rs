@@ -6,7 +6,6 @@ use super::open_session::OpenSession;
 use super::queue::{Asker, Queues, Scope, Spawn};
 use super::watched::WatchedSession;
 use std::future::Future;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use treelined_core::error::Result;
@@ -19,8 +18,6 @@ pub(crate) struct Registry {
     /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
     pub(crate) watcher: Watcher<WatchedSession>,
-    /// The bytes of all views that open sessions keep.
-    pub(crate) view_bytes: Arc<AtomicUsize>,
     /// The sessions whose replaced file is still followed. Some of these sessions may be closed.
     following: Mutex<Vec<Arc<OpenSession>>>,
 }
@@ -31,7 +28,6 @@ impl Registry {
         Self {
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
-            view_bytes: Arc::default(),
             following: Mutex::default(),
         }
     }
@@ -75,13 +71,6 @@ impl Registry {
 
     pub(crate) fn all(&self) -> Vec<Arc<OpenSession>> {
         self.queues.all_open(None)
-    }
-
-    /// Drops the views of all sessions.
-    pub(crate) fn forget_views(&self) {
-        for open in self.all() {
-            open.last_view.forget();
-        }
     }
 
     /// Notes that the old file of a session is followed. Returns false if it is followed already.

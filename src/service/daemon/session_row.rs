@@ -1,9 +1,7 @@
 //! Rows of session files as clients get them (protocol.md §3.4).
 
 use super::convert::line::line;
-use std::borrow::Cow;
 use std::cmp::Reverse;
-use treelined_core::budget::SHOWN_ROW_BYTES;
 use treelined_core::entry::SpawnedBy;
 use treelined_core::error::Result;
 use treelined_core::name;
@@ -16,17 +14,9 @@ use treelined_wire as wire;
 /// The most sessions of agents that a row has.
 const MOST_AGENT_SESSIONS: usize = 64;
 
-/// The JSON of a row. The row keeps the JSON if it is small.
-pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {
-    if let Some(shown) = row.shown.get() {
-        return Ok(Cow::Borrowed(shown));
-    }
-    let made = line(&session_row(row))?;
-    if made.len() <= SHOWN_ROW_BYTES {
-        // Another thread may have set the same JSON before.
-        let _same = row.shown.set(made.as_slice().into());
-    }
-    Ok(Cow::Owned(made))
+/// The JSON of a row.
+pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Vec<u8>> {
+    line(&session_row(row))
 }
 
 /// The longest escape of one byte in a JSON string, in bytes.

@@ -9,16 +9,59 @@ use treelined_core::flow::leaf::BranchSummary;
 use treelined_core::id::EntryId;
 use treelined_core::summary::request::SummaryOptions;
 use treelined_core::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
+use treelined_core::tree::Node;
 use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// Reserves memory for a summary of entries with `stored` bytes. The entries are read, given to the summarizer, and
-/// written as text. Measured for a branch of 980 MB: 2.1 to 2.3 times its bytes.
-pub(super) fn memory(working: &Arc<WorkingMemory>, stored: u64) -> Result<Reservation> {
-    working.reserve(stored.saturating_mul(5) / 2)
+/// The memory that each entry of a summary takes while it is made: the steps to read it.
+const ENTRY_BYTES: u64 = 128;
+/// The copies of an entry that are in memory at a time: as stored, with its edit, as a message, and as text.
+const COPIES: u64 = 4;
+/// The bytes that a token of a conversation takes: four characters, in parts, in one text, in the prompt and in the
+/// request of a model.
+const TOKEN_BYTES: u64 = 16;
+
+/// The entries that a summary is made of.
+pub(super) struct Extent {
+    pub(super) entries: u64,
+    /// The bytes of all entries, and of the longest one.
+    pub(super) stored: u64,
+    pub(super) longest: u64,
+}
+
+impl Extent {
+    pub(super) fn of(state: &SessionState, nodes: &[Node]) -> Self {
+        Self {
+            entries: nodes.len() as u64,
+            stored: state.stored_bytes(nodes.iter().copied()),
+            longest: state.longest_bytes(nodes.iter().copied()),
+        }
+    }
+
+    /// Reserves memory for a summary, and for a question to clients that take `limit` bytes of entries. A summarizer
+    /// reads the entries from the session file one at a time, so only a question has all of them.
+    pub(super) fn reserve(
+        &self,
+        working: &Arc<WorkingMemory>,
+        summarizer: Option<&Summarizer>,
+        limit: u64,
+    ) -> Result<Reservation> {
+        let tokens = summarizer.map_or(0, |summarizer| summarizer.budget(None).tokens());
+        let conversation = tokens.saturating_mul(TOKEN_BYTES);
+        let conversation = conversation.min(self.stored.saturating_mul(COPIES));
+        let one = self.longest.saturating_mul(COPIES);
+        let steps = self.entries.saturating_mul(ENTRY_BYTES);
+        // A question has the entries, and a copy for the clients.
+        let asked = match self.stored <= limit {
+            true => self.stored.saturating_mul(2),
+            false => 0,
+        };
+        let sum = [one, steps, conversation, asked];
+        working.reserve(sum.into_iter().fold(0, u64::saturating_add))
+    }
 }
 
 /// The summarizer of a summary, and the receiver of its progress.
@@ -47,12 +90,12 @@ impl SummaryJob<'_> {
     /// `summarizerFailed`, or `cancelled` if aborted.
     pub(crate) async fn write(
         &self,
-        request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
+        request: impl FnOnce(&Summarizer) -> Result<SummaryRequest> + Send + 'static,
     ) -> Result<(Arc<SummaryRequest>, Summary)> {
         let summarizer = self.summarizer.clone();
         let work = async {
             let (summarizer, request) = blocking(move || {
-                let request = request(&summarizer);
+                let request = request(&summarizer)?;
                 Ok((summarizer, Arc::new(request)))
             })
             .await?;

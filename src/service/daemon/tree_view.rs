@@ -1,13 +1,12 @@
 //! The last view of a session's tree, kept for further pages.
 
 use super::find::{self, QueryResults};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use treelined_core::budget::VIEW_BYTES;
 use treelined_core::error::Result;
 use treelined_core::search::{Mode, Query};
 use treelined_core::tree::Tree;
 use treelined_core::view::{Folding, Outline, Scope, Snapshot, Visible};
+use treelined_files::kept::{Kept, KeptPart};
 use treelined_files::lock::lock;
 use treelined_files::log::body::Bodies;
 
@@ -30,7 +29,11 @@ pub(crate) struct QueryMatches {
 impl LastView {
     pub(crate) fn get(&self, asked: &ViewOptions) -> Option<Arc<View>> {
         let last = lock(&self.view);
-        last.as_ref().filter(|view| view.asked == *asked).cloned()
+        let found = last.as_ref().filter(|view| view.asked == *asked)?;
+        if let Some(part) = &found.part {
+            part.used();
+        }
+        Some(Arc::clone(found))
     }
 
     /// The last view, extended by the entries that were appended after it; `None` if a new view is cheaper.
@@ -54,6 +57,10 @@ impl LastView {
             return None;
         }
         view.asked.revision = asked.revision;
+        let bytes = view.outline.bytes() + view.visible.bytes();
+        if let Some(part) = &mut view.part {
+            part.resize(bytes);
+        }
         last.clone()
     }
 
@@ -65,7 +72,7 @@ impl LastView {
 
     /// Makes a view, and keeps it if the budget allows.
     pub(crate) fn make(
-        &self,
+        self: &Arc<Self>,
         room: &ViewRoom<'_>,
         asked: ViewOptions,
         outline: Outline,
@@ -74,17 +81,21 @@ impl LastView {
         let visible = Visible::new(&outline, matched, &asked.folding);
         let bytes = outline.bytes() + visible.bytes();
         self.forget();
-        let counted = take_bytes(room.view_bytes, bytes).or_else(|| {
-            (room.forget_views)();
-            take_bytes(room.view_bytes, bytes)
+        let same = Arc::downgrade(self);
+        let part = room.kept.take(bytes, move || {
+            if let Some(last) = same.upgrade()
+                && let Ok(mut view) = last.view.try_lock()
+            {
+                *view = None;
+            }
         });
-        let (origin, is_kept) = (room.origin, counted.is_some());
+        let (origin, is_kept) = (room.origin, part.is_some());
         let view = Arc::new(View {
             asked,
             origin,
             outline,
             visible,
-            _counted: counted,
+            part,
         });
         if is_kept {
             *lock(&self.view) = Some(Arc::clone(&view));
@@ -126,37 +137,11 @@ impl LastView {
 /// The mode and the text of a query, and whether secrets are replaced before the text is compared.
 pub(crate) type AskedQuery = (Mode, String, bool);
 
-/// The budget for views, and the tree of the view that is made.
+/// The memory for views, and the tree of the view that is made.
 pub(crate) struct ViewRoom<'a> {
-    /// The bytes of the views that all sessions keep together.
-    pub(crate) view_bytes: &'a Arc<AtomicUsize>,
-    /// Drops the views of all sessions.
-    pub(crate) forget_views: &'a dyn Fn(),
+    pub(crate) kept: &'a Arc<Kept>,
     /// The origin of the tree ([`Tree::origin`]).
     pub(crate) origin: u64,
-}
-
-/// The bytes of one kept view. They are subtracted from the total when this value is dropped.
-pub(crate) struct CountedBytes {
-    all: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-/// Adds the bytes of a view to the total; `None` if the total would exceed the budget.
-pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<CountedBytes> {
-    let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
-    let order = Ordering::AcqRel;
-    let taken = all.fetch_update(order, Ordering::Acquire, room);
-    taken.ok().map(|_| CountedBytes {
-        all: Arc::clone(all),
-        bytes,
-    })
-}
-
-impl Drop for CountedBytes {
-    fn drop(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
 }
 
 /// The options that decide which rows a view has.
@@ -174,6 +159,6 @@ pub(crate) struct View {
     pub(crate) origin: u64,
     pub(crate) outline: Outline,
     pub(crate) visible: Visible,
-    /// The bytes of the view, if the view is kept.
-    _counted: Option<CountedBytes>,
+    /// The memory of the view, if the view is kept.
+    part: Option<KeptPart>,
 }

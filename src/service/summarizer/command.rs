@@ -1,18 +1,26 @@
 //! The `command` summarizer: the user's program reads the request and writes the summary (semantics.md §3.4).
 
 use super::shared::{OnPiece, failed};
-use std::sync::Mutex;
+use std::io::{self, BufWriter, Write};
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncWriteExt, DuplexStream};
+use tokio::runtime::Handle;
 use treelined_core::error::Error;
 use treelined_core::json;
 use treelined_core::summary::{Summary, SummaryRequest, prompt};
+use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::os::program::{Failure, Program};
 
+/// The bytes of the request that wait for the program to read them.
+const UNREAD_BYTES: usize = 256 << 10;
+
 /// Runs `program`. The stdin of the program is the request as one JSON object, and its stdout is the summary in UTF-8.
-/// Fails with `summarizerFailed`.
+/// Fails with `summarizerFailed`, or with the errors of the entries.
 pub(crate) async fn summarize(
     program: &Program,
-    request: &SummaryRequest,
+    request: Arc<SummaryRequest>,
     on_piece: OnPiece<'_>,
 ) -> Result<Summary, Error> {
     let pieces = Mutex::new(Utf8Pieces::default());
@@ -20,7 +28,12 @@ pub(crate) async fn summarize(
         let mut pieces = lock(&pieces);
         pieces.push(bytes, on_piece);
     };
-    let output = program.run(&input(request), &heard).await;
+    let (unread, stdin) = tokio::io::duplex(UNREAD_BYTES);
+    let runtime = Handle::current();
+    let writing = blocking(move || write_input(&request, Stdin { runtime, stdin }));
+    let (output, written) = tokio::join!(program.run(unread, &heard), writing);
+    // The program may have written a summary of a part.
+    written?;
     let output = output.map_err(|failure| {
         let cause = match failure {
             Failure::TimedOut(_) => "timeout",
@@ -41,10 +54,49 @@ pub(crate) async fn summarize(
     Ok(Summary { text, usage: None })
 }
 
-/// `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
-/// readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. For a
-/// branch with a compaction, `entries` are `keptEntries` followed by `entriesToSummarize`.
-fn input(request: &SummaryRequest) -> Vec<u8> {
+/// The stdin of the program, for a thread that may wait.
+struct Stdin {
+    runtime: Handle,
+    stdin: DuplexStream,
+}
+
+impl Write for Stdin {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.runtime.block_on(self.stdin.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.runtime.block_on(self.stdin.flush())
+    }
+}
+
+/// Writes the request: `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions,
+/// context?, readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. For a branch
+/// with a compaction, `entries` are `keptEntries` followed by `entriesToSummarize`. The program may exit without reading
+/// its input, so a failed write is not an error.
+fn write_input(request: &SummaryRequest, stdin: impl Write) -> Result<(), Error> {
+    let mut stdin = BufWriter::with_capacity(UNREAD_BYTES, stdin);
+    let entries = &request.entries;
+    let mut lists = Vec::new();
+    if let Some((kept, rest)) = entries.apart() {
+        lists.push(("keptEntries", kept));
+        lists.push(("entriesToSummarize", rest));
+    }
+    lists.push(("entries", entries.all()));
+    if stdin.write_all(&members(request)).is_err() {
+        return Ok(());
+    }
+    for (name, numbers) in lists {
+        if write_entries(&mut stdin, name, request, numbers)?.is_err() {
+            return Ok(());
+        }
+    }
+    let _unread = stdin.write_all(b"}\n").and_then(|()| stdin.flush());
+    Ok(())
+}
+
+/// The members before the lists of entries, without the end of the object.
+fn members(request: &SummaryRequest) -> Vec<u8> {
     let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
     json::push_string(&mut input, request.subject.name());
@@ -80,28 +132,33 @@ fn input(request: &SummaryRequest) -> Vec<u8> {
     input.extend_from_slice(b",\"user\":");
     json::push_string(&mut input, &prompt.user);
     input.push(b'}');
-    let apart = request
-        .kept_count
-        .and_then(|count| request.entries.split_at_checked(count));
-    if let Some((kept, rest)) = apart {
-        push_entries(&mut input, "keptEntries", kept);
-        push_entries(&mut input, "entriesToSummarize", rest);
-    }
-    push_entries(&mut input, "entries", &request.entries);
-    input.extend_from_slice(b"}\n");
     input
 }
 
-/// Writes entries as a member with an array, `,"name":[…]`.
-fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
-    input.extend_from_slice(format!(",\"{name}\":[").as_bytes());
-    for (index, entry) in entries.iter().enumerate() {
-        if index > 0 {
-            input.push(b',');
+/// Writes entries as a member with an array, `,"name":[…]`. The inner result is that of the program's stdin.
+fn write_entries(
+    stdin: &mut impl Write,
+    name: &str,
+    request: &SummaryRequest,
+    numbers: Range<usize>,
+) -> Result<io::Result<()>, Error> {
+    let mut written = write!(stdin, ",\"{name}\":[");
+    let (mut is_first, mut line) = (true, Vec::new());
+    request.entries.pass(numbers, |entry| {
+        line.clear();
+        if !std::mem::take(&mut is_first) {
+            line.push(b',');
         }
-        json::push_raw(input, entry);
-    }
-    input.push(b']');
+        json::push_raw(&mut line, entry);
+        if written.is_ok() {
+            written = stdin.write_all(&line);
+        }
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(written.and_then(|()| stdin.write_all(b"]")))
 }
 
 /// Splits output into pieces of whole characters. Keeps the bytes of an incomplete character.

@@ -39,16 +39,19 @@ impl Summarizer {
         }
     }
 
-    /// How many tokens of a conversation the summarizer can receive.
+    /// The tokens of a conversation that the summarizer can receive. The outline reads the entries, and no conversation.
     pub fn budget(&self, model: Option<&ModelName>) -> TokenBudget {
         match self {
-            Self::Outline => TokenBudget::default(),
+            Self::Outline => TokenBudget {
+                context_window: 0,
+                reserve_tokens: 0,
+            },
             Self::Command { budget, .. } => *budget,
             Self::Llm(llm) => llm.budget(model),
         }
     }
 
-    /// Writes the summary. Fails with `summarizerFailed`; only the outline never fails. Dropping the future ends the
+    /// Writes the summary. Fails with `summarizerFailed`, or with the errors of the entries. Dropping the future ends the
     /// work: the program is killed, or the connection is closed.
     pub async fn summarize(
         &self,
@@ -58,11 +61,11 @@ impl Summarizer {
     ) -> Result<Summary, Error> {
         match self {
             Self::Outline => {
-                let text = blocking(move || Ok(outline::outline(&request))).await?;
+                let text = blocking(move || outline::outline(&request)).await?;
                 on_piece(&text);
                 Ok(Summary { text, usage: None })
             }
-            Self::Command { program, .. } => command::summarize(program, &request, on_piece).await,
+            Self::Command { program, .. } => command::summarize(program, request, on_piece).await,
             Self::Llm(llm) => llm.summarize(&request, model, on_piece).await,
         }
     }

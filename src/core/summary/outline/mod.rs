@@ -5,9 +5,10 @@ use super::{SummaryRequest, SummarySubject, without_preamble};
 use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
+use crate::error::Result;
 use crate::json;
 use crate::terminal::is_control;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 #[cfg(test)]
 mod tests;
@@ -33,9 +34,9 @@ const BRANCHES: usize = 2;
 const ANSWER: usize = 240;
 
 /// The outline of a request, in Markdown: at most about 2,500 characters, without control characters other
-/// than line feeds.
-pub fn outline(request: &SummaryRequest) -> String {
-    let record = BranchRecord::read(request);
+/// than line feeds. Fails with the errors of the entries.
+pub fn outline(request: &SummaryRequest) -> Result<String> {
+    let record = BranchRecord::read(request)?;
     let mut out = String::new();
     record.push_goal(&mut out, request.subject);
     push_focus(&mut out, request);
@@ -49,7 +50,7 @@ pub fn outline(request: &SummaryRequest) -> String {
         let taken = first.chars().count() + out.chars().count();
         quoted(previous, WHOLE.saturating_sub(taken).max(PREVIOUS_AT_LEAST))
     });
-    first + &earlier.unwrap_or_default() + &out
+    Ok(first + &earlier.unwrap_or_default() + &out)
 }
 
 /// The facts of the entries, in order.
@@ -68,7 +69,9 @@ struct BranchRecord {
     tools: BTreeMap<String, usize>,
     /// The number of commands that the user ran.
     commands: usize,
+    /// Different errors, in the order in which they came.
     errors: Vec<String>,
+    seen_errors: HashSet<String>,
     /// The texts of earlier summaries.
     branches: Vec<String>,
 }
@@ -85,32 +88,33 @@ enum BranchEnd {
 }
 
 impl BranchRecord {
-    fn read(request: &SummaryRequest) -> Self {
+    fn read(request: &SummaryRequest) -> Result<Self> {
         let mut record = Self::default();
-        for entry in &request.entries {
-            let Some((kind, role)) = kind_and_role(entry) else {
-                continue;
-            };
-            let Some(message) = agent::messages(kind, role, entry).pop() else {
-                continue;
-            };
-            match kind {
-                Kind::Message => record.take(message.role, &message.json),
-                Kind::BranchSummary | Kind::Compaction => {
-                    let summary = text_member(&message.json, "summary");
-                    record
-                        .branches
-                        .push(one_line(without_preamble(&summary), BRANCH));
-                }
-                _ => {}
-            }
-        }
+        request.entries.each(|entry| record.take_entry(entry))?;
         let goal = request.goal.as_ref().map(|goal| one_line(goal, GOAL));
         record.goal = goal.or_else(|| record.requests.first().cloned());
         if record.goal.as_ref() == record.requests.first() && !record.requests.is_empty() {
             record.requests.remove(0);
         }
-        record
+        Ok(record)
+    }
+
+    fn take_entry(&mut self, entry: &[u8]) {
+        let Some((kind, role)) = kind_and_role(entry) else {
+            return;
+        };
+        let Some(message) = agent::messages(kind, role, entry).pop() else {
+            return;
+        };
+        match kind {
+            Kind::Message => self.take(message.role, &message.json),
+            Kind::BranchSummary | Kind::Compaction => {
+                let summary = text_member(&message.json, "summary");
+                let line = one_line(without_preamble(&summary), BRANCH);
+                self.branches.push(line);
+            }
+            _ => {}
+        }
     }
 
     fn take(&mut self, role: Role, message: &[u8]) {
@@ -172,7 +176,7 @@ impl BranchRecord {
     fn note_error(&mut self, source: &str, text: &str) {
         let error = one_line(&format!("{source}: {text}"), ERROR);
         self.end = BranchEnd::Error(error.clone());
-        if !self.errors.contains(&error) {
+        if self.seen_errors.insert(error.clone()) {
             self.errors.push(error);
         }
     }

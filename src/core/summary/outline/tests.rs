@@ -29,9 +29,13 @@ fn failed(tool: &str, text: &str) -> Vec<u8> {
     )
 }
 
+fn outline(request: &SummaryRequest) -> String {
+    super::outline(request).unwrap()
+}
+
 fn of(entries: Vec<Vec<u8>>) -> SummaryRequest {
     SummaryRequest {
-        entries,
+        entries: entries.into(),
         ..SummaryRequest::default()
     }
 }
@@ -309,7 +313,7 @@ proptest! {
         focus in prop::option::of(any_text()),
     ) {
         let request = SummaryRequest {
-            entries,
+            entries: entries.into(),
             previous_summary: previous,
             custom_instructions: focus,
             files: FileLists { read_files: paths.clone(), modified_files: paths },

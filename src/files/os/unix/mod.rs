@@ -4,6 +4,7 @@ pub mod activation;
 pub(crate) mod calls;
 pub(crate) mod folder;
 pub(crate) mod group;
+pub mod heap;
 pub mod path;
 pub mod process;
 pub mod ready;

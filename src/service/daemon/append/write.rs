@@ -403,6 +403,7 @@ mod tests {
             max_frame_bytes: 1 << 20,
             max_queued_bytes: 1 << 20,
             max_working_bytes: 256 << 20,
+            max_kept_bytes: 64 << 20,
             cwd: "/".to_owned(),
         };
         Daemon::new(

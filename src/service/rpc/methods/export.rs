@@ -17,11 +17,8 @@ use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParam
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
-/// An export may read much. Its answer is small unless it has the content, whose size is not known.
-const ON_BLOCKING_THREAD: Work = Work {
-    reads: u64::MAX,
-    makes: 0,
-};
+/// The bytes that an export makes of a byte of the session, in memory: the entries as text, and the page around them.
+const MADE_OF_STORED: u64 = 2;
 
 pub(in crate::rpc) fn export_session(
     params: ExportSessionParams,
@@ -104,7 +101,7 @@ fn write_export(
     let call = Arc::clone(read.call);
     let path = params.path.clone();
     // The work writes a file, or may take long, so it always runs on a blocking thread.
-    Ok(ReadAnswer::working(ON_BLOCKING_THREAD, move || {
+    Ok(ReadAnswer::working(work(read), move || {
         let last = Mutex::new(Instant::now());
         let progress = |done, total| {
             if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {
@@ -128,6 +125,15 @@ fn write_export(
             review: None,
         })
     }))
+}
+
+/// The work of an export: it may read much.
+fn work(read: &Read<'_>) -> Work {
+    let stored = read.stored_bytes(read.tree.entries());
+    Work {
+        reads: u64::MAX,
+        makes: stored.saturating_mul(MADE_OF_STORED),
+    }
 }
 
 /// The options, with the values and words that count as secrets, and with the salt of the ids of a review.
@@ -154,7 +160,7 @@ fn with_secrets(
 /// Lists the secrets of an export, without writing the export.
 fn review(read: &Read<'_>, source: ReviewSource) -> ReadAnswer<wire::ExportSessionResult> {
     let call = Arc::clone(read.call);
-    ReadAnswer::working(ON_BLOCKING_THREAD, move || {
+    ReadAnswer::working(work(read), move || {
         let last = Mutex::new(Instant::now());
         let progress = |done, total| {
             if let Some(token) = call.id.as_ref().filter(|_| is_due(&last)) {

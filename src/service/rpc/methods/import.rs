@@ -20,6 +20,9 @@ use treelined_wire::{self as wire, Raw};
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
+/// The working memory of an import: a group of conversations, and the lines of the sources that are read at a time.
+const IMPORT_BYTES: u64 = 64 << 20;
+
 pub(in crate::rpc) fn import_sessions(
     arrival: &Arrival<'_>,
     params: wire::ImportSessionsParams,
@@ -38,6 +41,7 @@ pub(in crate::rpc) fn import_sessions(
                 call.connection.progress_toward(token, read, Some(total));
             }
         };
+        let _memory = call.daemon.memory.reserve(IMPORT_BYTES)?;
         let report = call.daemon.importer()?.import(&ImportRun {
             params: &params,
             since,

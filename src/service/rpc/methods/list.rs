@@ -157,11 +157,7 @@ fn result(
     log: &LogMembers,
     fits: usize,
 ) -> Result<Vec<u8>> {
-    let bytes = rows.iter().filter_map(|row| row.shown.get());
-    let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
-    // The rest of the object needs space too.
-    let mut out = Vec::with_capacity(bytes.min(fits) + 1024);
-    out.extend_from_slice(b"{\"sessions\":[");
+    let mut out = b"{\"sessions\":[".to_vec();
     let mut last = None;
     for row in rows {
         let mut shown = shown_row(row)?;
@@ -173,7 +169,7 @@ fn result(
             break;
         }
         if shown.len() > left {
-            shown = Cow::Owned(shortened_row(row, left)?);
+            shown = shortened_row(row, left)?;
         }
         if last.is_some() {
             out.push(b',');

@@ -23,6 +23,7 @@ use treelined_core::timestamp::Millis;
 use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
+use treelined_files::os::heap;
 use treelined_find::{
     self, AskIndex, AskRequest, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
     NearWords, Phrases, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
@@ -106,6 +107,7 @@ pub(in crate::rpc) fn search(
         match &wanted {
             Wanted::Exact(request) => {
                 let outcome = treelined_find::search(searched, request, cancel, &mut watch)?;
+                freed(outcome.totals.scanned_bytes);
                 let unknown = match outcome.totals.entries {
                     0 => treelined_find::unknown_values(searched, index, request, true, cancel)?,
                     _ => Vec::new(),
@@ -146,6 +148,11 @@ fn shown_text(
     Ok(redactor.as_ref().map(access::shown_text))
 }
 
+/// A search needs about as much memory as it reads, and it is free again.
+fn freed(scanned: u64) {
+    heap::freed(usize::try_from(scanned).unwrap_or(usize::MAX));
+}
+
 /// The first page of a new ranking.
 fn answer(
     searched: SearchedStore<'_>,
@@ -162,8 +169,9 @@ fn answer(
         ranking.near_words.extend(unknown);
     }
     let page = ranking.page(searched.store, 0..request.filters.limit, cancel)?;
+    freed(ranking.totals.scanned_bytes);
     let ranking = Arc::new(ranking);
-    let name = rankings.keep(Arc::clone(&ranking));
+    let name = rankings.keep(Arc::clone(&ranking), searched.store.kept());
     ranked_page(&ranking, page, &name, 0, fits)
 }
 

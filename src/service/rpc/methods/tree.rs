@@ -89,8 +89,7 @@ impl TreeRequest {
             (None, false) => {
                 let outline = Outline::new(&read.tree, asked.scope);
                 let room = ViewRoom {
-                    view_bytes: &read.call.daemon.registry.view_bytes,
-                    forget_views: &|| read.call.daemon.registry.forget_views(),
+                    kept: read.call.daemon.files.store.kept(),
                     origin: read.tree.origin(),
                 };
                 last.make(&room, asked, outline, None)
@@ -258,8 +257,7 @@ impl Page {
         let origin = read.tree.origin();
         Ok(ReadAnswer::later(0, move || {
             let room = ViewRoom {
-                view_bytes: &call.daemon.registry.view_bytes,
-                forget_views: &|| call.daemon.registry.forget_views(),
+                kept: call.daemon.files.store.kept(),
                 origin,
             };
             let (last, in_tree) = (&open.last_view, (&bodies, &outline, &snapshot));
