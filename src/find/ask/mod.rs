@@ -9,6 +9,7 @@
 
 mod answer;
 mod bound;
+mod copies;
 mod counted;
 mod counts;
 mod entries;

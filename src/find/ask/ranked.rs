@@ -3,6 +3,7 @@
 
 use super::answer::{self, RankedHit};
 use super::bound;
+use super::copies;
 use super::counted::Candidate;
 use super::gather::{Gathered, OrderedScore};
 use super::in_files::in_files;
@@ -194,6 +195,9 @@ impl Ranking {
         found.hits.sort_by_key(|(file, RankedHit { hit, .. })| {
             (Reverse(OrderedScore(hit.score)), Reverse(hit.at), *file)
         });
+        if self.request.filters.session.is_none() {
+            copies::remove(&mut found.hits, store)?;
+        }
         Ok(())
     }
 

@@ -107,6 +107,40 @@ fn a_record_and_an_import_of_one_conversation_name_each_other() {
     }
 }
 
+/// A conversation that was imported and then recorded once gave every hit twice.
+#[test]
+fn an_entry_of_a_record_and_of_its_import_is_one_answer() {
+    let home = Home::new();
+    const NATIVE: &str = "48f428f9-72d8-40b2-9594-953019809473";
+    home.file("s.jsonl", conversation(NATIVE, 1).as_bytes());
+    let mut d = Daemon::quiet_in(&home);
+    d.ok("import_sessions", params(&home));
+    for id in ["record", "another"] {
+        d.ok("create_session", json!({"cwd": "/w", "sessionId": id}));
+        let said = json!({"type": "message", "id": "said", "parentId": null,
+            "message": {"role": "user", "content": "question 0"}});
+        let about = json!({
+            "type": "custom", "id": "about", "parentId": "said", "customType": "acp.session",
+            "data": {"agent": "claude-code-acp", "sessionId": if id == "record" { NATIVE } else { "x" }},
+        });
+        let entries = json!([said, about]);
+        d.ok(
+            "append_entries",
+            json!({"sessionId": id, "entries": entries}),
+        );
+    }
+    let found = |d: &mut Daemon, mode: &str| {
+        let hits = d.ok("search", json!({"query": "question", "mode": mode}));
+        hits["hits"].as_array().unwrap().len()
+    };
+    assert_eq!(found(&mut d, "words"), 3, "exact searches are complete");
+    assert_eq!(
+        found(&mut d, "ask"),
+        2,
+        "the session of another conversation stays"
+    );
+}
+
 /// An editor once loaded a session that an agent had got from treelined, and the recorder of the editor found no
 /// session with that id.
 #[test]
