@@ -81,6 +81,34 @@ fn an_unfinished_late_line_is_in_the_new_file_once() {
     story.cut().unwrap();
 }
 
+/// The disk was full before the last byte of a late line, its line break. The line was whole, but was not read from the new
+/// file, so a fact did not hold.
+#[test]
+fn a_late_line_without_room_for_its_line_break_is_in_the_new_file_once() {
+    let mut story = Story::begin();
+    let header =
+        r#"{"type":"session","version":2,"id":"old","timestamp":"t","cwd":"/home/ada/project"}"#;
+    let late = r#"{"type":"custom","id":"late","parentId":null,"timestamp":"t","customType":"c"}"#;
+    let name = "2026-01-01T00-00-00-000Z_old.jsonl";
+    story.process(Durability::Always, None, async |world, writer| {
+        writer.create_in(PROJECT).await.unwrap();
+        let old = writer.make(name, &format!("{header}\n"));
+        let session = writer.opened("old").unwrap();
+        writer.append_to(&session).await.unwrap();
+        (&old).write_all(format!("{late}\n").as_bytes()).unwrap();
+        world.limit_space(Some(late.len() as u64));
+        writer.commit_nothing(&session).await.unwrap();
+        assert!(writer.text_of(name).ends_with(&format!("\n{late}")));
+        world.limit_space(None);
+        for _ in 0..2 {
+            writer.append_to(&session).await.unwrap();
+        }
+        let text = writer.text_of(name);
+        assert_eq!(text.matches(&format!("\n{late}\n")).count(), 1, "{text}");
+    });
+    story.cut().unwrap();
+}
+
 /// A process was killed between the making of a folder and the sync of the folder above it. The next process took the
 /// folder for durable, and its sessions were lost with the folder.
 #[test]

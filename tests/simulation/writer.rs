@@ -255,6 +255,12 @@ impl<'h> Writer<'h> {
         Ok((ids.collect(), is_first))
     }
 
+    /// Reads what others have appended, and carries over late lines.
+    pub async fn commit_nothing(&self, session: &Session) -> Result<()> {
+        let plan = |_: &SessionState| Ok(PlannedLines::default());
+        self.commit(session, plan).await.map(drop)
+    }
+
     fn text(&mut self) -> (String, Vec<u8>) {
         self.made += 1;
         let tag = format!("<{}.{}>", self.number, self.made);
@@ -575,8 +581,7 @@ impl<'h> Writer<'h> {
         }
         for _ in 0..3 {
             for session in self.open.clone() {
-                let plan = |_: &SessionState| Ok(PlannedLines::default());
-                if let Err(error) = self.commit(&session, plan).await {
+                if let Err(error) = self.commit_nothing(&session).await {
                     self.judge(&error);
                 }
             }

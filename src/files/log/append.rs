@@ -201,7 +201,7 @@ pub struct WriteOutcome {
     /// Whether this write made the file. If so, its folder must be synced too.
     pub created: bool,
     /// False if the line break of the last line could not be written.
-    ends_in_break: bool,
+    pub(super) ends_in_break: bool,
 }
 
 impl FileLog {

@@ -252,7 +252,12 @@ impl Log {
         lines: Vec<Vec<u8>>,
     ) -> Result<Option<Arc<File>>> {
         let outcome = self.write(lock, lines)?;
-        self.refresh(tree)?;
+        // The last line has no line break if the disk was full before it.
+        let tail = match outcome.ends_in_break {
+            true => Tail::Leave,
+            false => Tail::Take,
+        };
+        self.read_others(tree, tail)?;
         let written_to = outcome.start + outcome.bytes as u64;
         if let (LogStorage::File(log), None) = (&self.store, &outcome.failure) {
             always!(

@@ -281,10 +281,14 @@ impl Log {
     /// Reads the entries of other writers, up to the last line break, since a line in flight may follow it. The leaf of
     /// the tree stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
+        self.read_others(tree, Tail::Leave)
+    }
+
+    fn read_others(&mut self, tree: &mut Tree, tail: Tail) -> Result<()> {
         if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());
+            let read = log.read_on(tree, &mut self.ingest, tail, &Cancel::new());
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;
