@@ -68,6 +68,7 @@ use ingest::Ingest;
 pub use state::{Claim, Log, OpenedLog, Standing};
 use state::{FileLog, LogStorage, OpenFile};
 use std::sync::Arc;
+use treelined_core::defect::breaks;
 use treelined_core::entry::foreign::Writer;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Tree;
@@ -145,7 +146,9 @@ impl Log {
     /// A log without a file. The first append makes the file.
     pub fn create(at: Location, header: Header) -> Self {
         let mut log = FileLog::new(at, None);
-        log.header_line = header.to_line();
+        if !breaks("No file is made without a header") {
+            log.header_line = header.to_line();
+        }
         Self {
             store: LogStorage::File(log),
             ingest: Ingest::of_new(header, 0),
@@ -281,6 +284,9 @@ impl Log {
     /// Reads the entries of other writers, up to the last line break, since a line in flight may follow it. The leaf of
     /// the tree stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
+        if breaks("Reading on takes no entry out of the tree") {
+            *tree = Tree::new();
+        }
         self.read_others(tree, Tail::Leave)
     }
 

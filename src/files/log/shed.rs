@@ -16,6 +16,7 @@ use hashbrown::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
+use treelined_core::defect::breaks;
 use treelined_core::entry::{Kind as EntryKind, Role, draft};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::shed::{self, ShedBranch};
@@ -131,10 +132,6 @@ impl Log {
             return Err(Error::new(Kind::SessionLocked, why));
         }
         let start = cold::first_line(locked, header).map_err(failed)?;
-        always!(
-            "The header comes before the lines of the session",
-            start <= log.end
-        )?;
         Ok(ShedSource {
             at: &log.at,
             tree,
@@ -263,6 +260,9 @@ impl ShedSource<'_> {
                 let Some((branch, bytes)) = plan.moves(line.offset).zip(line.bytes) else {
                     return Ok(());
                 };
+                if breaks("Each line that leaves the session file is in the cold file before") {
+                    return Ok(());
+                }
                 let (entries, size, digest) = sums.entry(branch).or_default();
                 *entries += 1;
                 *size += line.len + 1;

@@ -8,6 +8,7 @@
 
 mod activity;
 pub mod commit;
+mod first;
 pub mod fork;
 mod kept;
 mod making;
@@ -41,6 +42,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use treelined_core::defect::breaks;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{EntryId, ExpectedLeaf};
 use treelined_core::tree::Node;
@@ -392,6 +394,10 @@ impl SessionState {
                 Some(node) => Some(node),
                 None => opened.tree.file_leaf(),
             },
+        };
+        let leaf = match breaks("The leaf is an entry of the tree in which it is looked up") {
+            true => self.tree.leaf(),
+            false => leaf,
         };
         always!(
             "The leaf is an entry of the tree in which it is looked up",

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use treelined_core::bytes::index;
+use treelined_core::defect::breaks;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 
@@ -28,7 +29,22 @@ const MAX_LOST: usize = 64;
 const BEGINNING: u64 = 64 << 10;
 
 /// The number of files, of all sessions, that stay open for a sync of the durability `interval`.
+#[cfg(not(feature = "simulation"))]
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
+
+// A simulated process is a thread.
+#[cfg(feature = "simulation")]
+thread_local! {
+    static UNSYNCED: AtomicUsize = const { AtomicUsize::new(0) };
+}
+
+/// Reads or changes the number of files that wait for a sync.
+fn unsynced(act: impl FnOnce(&AtomicUsize) -> usize) -> usize {
+    #[cfg(feature = "simulation")]
+    return UNSYNCED.with(act);
+    #[cfg(not(feature = "simulation"))]
+    act(&UNSYNCED)
+}
 
 /// A file with unsynced writes.
 pub struct UnsyncedFile {
@@ -79,13 +95,16 @@ impl SyncRecord {
             Some((of, to)) if of == identity => to,
             _ => 0,
         };
-        if !is_synced {
+        if !is_synced && !breaks("The bytes of a failed sync are remembered as lost") {
             self.lose(identity, from..size);
         }
         match is_synced {
             true if self.headless == Some(identity) => self.headless = None,
             false if from == 0 => self.headless = Some(identity),
             _ => {}
+        }
+        if !is_synced && breaks("A sync is recorded for the file that it was of") {
+            return;
         }
         self.synced = Some((identity, size.max(from)));
     }
@@ -108,7 +127,8 @@ impl SyncRecord {
     }
 
     fn lose(&mut self, identity: Identity, span: Range<u64>) {
-        let is_full = self.lost.len() >= MAX_LOST;
+        let is_full =
+            self.lost.len() >= MAX_LOST && !breaks("The record of failed syncs is bounded");
         match self.lost.last_mut() {
             Some((of, last)) if *of == identity && (is_full || last.end == span.start) => {
                 last.end = last.end.max(span.end);
@@ -214,7 +234,7 @@ impl Syncer {
             Durability::Interval => {
                 lock(&self.state).note(UnsyncedFile { file, folder: None });
                 // Files that wait for a sync stay open, and other files need descriptors too.
-                if UNSYNCED.load(Ordering::Relaxed) > handle::budget() / 2 {
+                if unsynced(|count| count.load(Ordering::Relaxed)) > handle::budget() / 2 {
                     return self.sync().await;
                 }
                 self.schedule(on_late_failure);
@@ -292,7 +312,8 @@ impl Syncer {
         let start = {
             let mut state = lock(&self.state);
             state.waiting.push(sender);
-            !std::mem::replace(&mut state.running, true)
+            let is_silent = breaks("One sync of a session runs at a time");
+            !std::mem::replace(&mut state.running, !is_silent)
         };
         if start {
             let state = Arc::clone(&self.state);
@@ -341,7 +362,9 @@ impl SyncState {
         let is_same = |known: &UnsyncedFile| Arc::ptr_eq(&known.file, &new.file);
         if !self.unsynced.iter().any(is_same) {
             self.unsynced.push(new);
-            UNSYNCED.fetch_add(1, Ordering::Relaxed);
+            if !breaks("Each file that waits for a sync is counted once") {
+                unsynced(|count| count.fetch_add(1, Ordering::Relaxed));
+            }
         }
     }
 }
@@ -382,7 +405,7 @@ fn run(state: &Mutex<SyncState>) {
                 std::mem::take(&mut state.unsynced),
             )
         };
-        let counted = UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
+        let counted = unsynced(|count| count.fetch_sub(files.len(), Ordering::Relaxed));
         let counts = always!(
             "Each file that waits for a sync is counted once",
             counted >= files.len()
