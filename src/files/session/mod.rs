@@ -401,7 +401,10 @@ impl SessionState {
         };
         always!(
             "The leaf is an entry of the tree in which it is looked up",
-            leaf.is_none_or(|leaf| opened.tree.find(opened.tree.id(leaf)) == Some(leaf))
+            leaf.is_none_or(|leaf| {
+                let is_there = opened.tree.node(leaf.number()) == Some(leaf);
+                is_there && opened.tree.find(opened.tree.id(leaf)) == Some(leaf)
+            })
         )?;
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
