@@ -12,7 +12,7 @@ use super::state::{Log, LogStorage};
 use crate::invariant::{always, never};
 use crate::os::file::{self, File, Location};
 use crate::os::temporary;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -159,6 +159,11 @@ impl ShedSource<'_> {
         take: impl FnMut(Piece<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         cold::walk(self.file, self.lines.clone(), &self.records, cold, take)
+    }
+
+    /// The offsets of the records that other lines name.
+    pub(super) fn named_records(&self) -> io::Result<HashSet<u64>> {
+        self.records.named(self.file, self.lines.clone())
     }
 
     /// pi continues the session that was written last, so the time of the file stays.
@@ -458,6 +463,16 @@ impl Reference {
     }
 }
 
+/// A line that is not at a place of the session file.
+fn alone(bytes: &[u8]) -> RawLine<'_> {
+    RawLine {
+        offset: 0,
+        bytes: Some(bytes),
+        len: bytes.len() as u64,
+        terminated: true,
+    }
+}
+
 /// The lines of a session file and its cold file at one point in time.
 pub(super) struct WholeLines {
     at: Location,
@@ -493,6 +508,7 @@ impl WholeLines {
         let mut failure = None;
         let walked = (|| {
             let mut reader = ColdReader::new(self.cold.as_ref(), &self.records)?;
+            let named = self.records.named(&self.file, self.lines.clone())?;
             cold::walk(
                 &self.file,
                 self.lines.clone(),
@@ -501,13 +517,11 @@ impl WholeLines {
                 |piece| {
                     let taken = match piece {
                         Piece::Hot(_, line) => take(line),
-                        Piece::Record(..) => Ok(()),
-                        Piece::Cold(line) => take(&RawLine {
-                            offset: 0,
-                            bytes: Some(&line.line),
-                            len: line.line.len() as u64,
-                            terminated: true,
-                        }),
+                        Piece::Record(line, _) => match cold::left_record(line, &named) {
+                            Some(left) => take(&alone(&left)),
+                            None => Ok(()),
+                        },
+                        Piece::Cold(line) => take(&alone(&line.line)),
                     };
                     taken.map_err(|error| {
                         failure = Some(error);
