@@ -19,6 +19,7 @@ pub mod author;
 pub mod budget;
 pub mod bytes;
 pub mod context;
+pub mod defect;
 pub mod durability;
 pub mod entry;
 pub mod error;

@@ -25,7 +25,7 @@ pub(crate) use {always, never};
 #[inline]
 pub(crate) fn check(fact: &'static str, holds: bool) -> Result<()> {
     #[cfg(feature = "simulation")]
-    let holds = watch::judges(fact, holds);
+    watch::tell(fact, holds);
     if holds {
         return Ok(());
     }
@@ -42,28 +42,28 @@ fn refuse(fact: &'static str) -> Error {
     Error::new(Kind::InternalError, message)
 }
 
-/// Tells `tests/simulation` of each check, and lets it make one fail.
+/// Tells `tests/simulation` of each check.
 #[cfg(feature = "simulation")]
 pub mod watch {
     use std::cell::RefCell;
 
-    type Watcher = Box<dyn Fn(&'static str, bool) -> bool>;
+    type Watcher = Box<dyn Fn(&'static str, bool)>;
 
     thread_local! {
         static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
     }
 
-    /// Calls `watcher` at each check of this thread, with the fact and whether it holds. The check fails if it returns
-    /// false.
-    pub fn with(watcher: impl Fn(&'static str, bool) -> bool + 'static) {
+    /// Calls `watcher` at each check of this thread, with the fact and whether it holds.
+    pub fn with(watcher: impl Fn(&'static str, bool) + 'static) {
         WATCHER.set(Some(Box::new(watcher)));
     }
 
-    pub(super) fn judges(fact: &'static str, holds: bool) -> bool {
-        WATCHER.with_borrow(|watcher| match watcher {
-            Some(watcher) => watcher(fact, holds),
-            None => holds,
-        })
+    pub(super) fn tell(fact: &'static str, holds: bool) {
+        WATCHER.with_borrow(|watcher| {
+            if let Some(watcher) = watcher {
+                watcher(fact, holds);
+            }
+        });
     }
 }
 

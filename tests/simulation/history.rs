@@ -3,9 +3,11 @@
 use crate::book::Book;
 use crate::verify::{Expected, verify};
 use crate::writer::Writer;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use treelined_core::defect;
 use treelined_files::invariant::watch;
 use treelined_files::os::file::Folder;
 use treelined_files::os::simulated::{Disk, LeftOut, Profile, Random, Rules, World};
@@ -50,16 +52,10 @@ pub struct Outcome {
     pub verbs: BTreeMap<&'static str, u64>,
     pub hash: u64,
     pub trace: Vec<String>,
-    /// The facts that were checked (session-file.md §3.7).
-    pub facts: BTreeSet<&'static str>,
 }
 
-/// The facts that were checked, and those that did not hold.
-#[derive(Debug, Default)]
-struct Facts {
-    checked: BTreeSet<&'static str>,
-    violated: Vec<&'static str>,
-}
+/// The facts that did not hold (session-file.md §3.7), of each process the first one.
+type Violated = Arc<Mutex<Vec<&'static str>>>;
 
 impl Setting {
     fn of(random: &mut Random) -> Self {
@@ -169,31 +165,62 @@ fn first_text(session: &str, version: u64, is_damaged: bool, book: &Book) -> Str
     text
 }
 
-/// Records the checks of this thread. The fact `without` does not hold.
-fn watch_facts(facts: Arc<Mutex<Facts>>, without: Option<&'static str>) {
+/// Records the first fact that does not hold on this thread. What comes after it are its consequences.
+fn watch_facts(violated: Violated) {
+    let has_failed = Cell::new(false);
     watch::with(move |fact, holds| {
-        let holds = holds && Some(fact) != without;
-        let mut facts = facts.lock().unwrap();
-        facts.checked.insert(fact);
-        facts.violated.extend((!holds).then_some(fact));
-        holds
+        if !holds && !has_failed.replace(true) {
+            violated.lock().unwrap().push(fact);
+        }
     });
+}
+
+/// Runs the writers of the history of a seed. All of them have the defect that breaks the fact `broken`.
+fn run_writers(
+    world: &Arc<World>,
+    book: &Book,
+    setting: &Setting,
+    violated: &Violated,
+    broken: Option<&'static str>,
+) {
+    std::thread::scope(|scope| {
+        for number in 0..setting.writers {
+            let violated = Arc::clone(violated);
+            scope.spawn(move || {
+                watch_facts(violated);
+                defect::put(broken);
+                world.run(number, || Writer::new(number, world, book, setting).run())
+            });
+        }
+    });
+}
+
+/// Runs the history of a seed with the defect that breaks a fact. Returns the facts that did not hold, of each process the
+/// first one.
+pub fn run_with_defect(seed: u64, broken: &'static str) -> BTreeSet<&'static str> {
+    let violated = Violated::default();
+    let mut random = Random::new(seed);
+    let setting = Setting {
+        cut_at: None,
+        kills: Vec::new(),
+        ..Setting::of(&mut random)
+    };
+    let book = Book::default();
+    let rules = Rules {
+        left_out: LeftOut::Nothing,
+        cut_at: None,
+        is_traced: false,
+    };
+    let disk = first_disk(&mut random, &book);
+    let world = World::new(disk, random.number(), setting.writers, rules);
+    run_writers(&world, &book, &setting, &violated, Some(broken));
+    violated.lock().unwrap().iter().copied().collect()
 }
 
 /// Runs the history of a seed, and checks what it leaves. The error says what is wrong.
 pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, String> {
-    run_without(seed, left_out, None, is_traced)
-}
-
-/// Like [`run`], where the fact `without` does not hold.
-pub fn run_without(
-    seed: u64,
-    left_out: LeftOut,
-    without: Option<&'static str>,
-    is_traced: bool,
-) -> Result<Outcome, String> {
-    let facts: Arc<Mutex<Facts>> = Arc::default();
-    watch_facts(Arc::clone(&facts), without);
+    let violated = Violated::default();
+    watch_facts(Arc::clone(&violated));
     let mut random = Random::new(seed);
     let setting = Setting::of(&mut random);
     let book = Book::default();
@@ -207,16 +234,7 @@ pub fn run_without(
     for (writer, call) in &setting.kills {
         world.kill_at(*writer, *call);
     }
-    std::thread::scope(|scope| {
-        for number in 0..setting.writers {
-            let (world, book, setting) = (&world, &book, &setting);
-            let facts = Arc::clone(&facts);
-            scope.spawn(move || {
-                watch_facts(facts, without);
-                world.run(number, || Writer::new(number, world, book, setting).run())
-            });
-        }
-    });
+    run_writers(&world, &book, &setting, &violated, None);
     let (hash, trace) = world.trace();
     let calls = trace.clone();
     let pages = book.lock().clone();
@@ -227,13 +245,12 @@ pub fn run_without(
         verbs: pages.done.clone(),
         hash,
         trace,
-        facts: BTreeSet::new(),
     };
     let said = |error: String| {
         let calls: String = calls.iter().flat_map(|call| [call, "\n"]).collect();
         format!("{calls}{error}\n{setting:?}")
     };
-    if let Some(fact) = facts.lock().unwrap().violated.first() {
+    if let Some(fact) = violated.lock().unwrap().first() {
         return Err(said(format!("this fact does not hold: {fact}")));
     }
     if let Some(fault) = pages.faults.first() {
@@ -260,10 +277,8 @@ pub fn run_without(
         let judged = verify(left, &pages, expected, random.number());
         judged.map_err(|error| said(format!("{profile:?}: {error}")))?;
     }
-    let facts = facts.lock().unwrap();
-    if let Some(fact) = facts.violated.first() {
+    if let Some(fact) = violated.lock().unwrap().first() {
         return Err(said(format!("this fact does not hold: {fact}")));
     }
-    outcome.facts.clone_from(&facts.checked);
     Ok(outcome)
 }

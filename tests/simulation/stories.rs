@@ -30,6 +30,36 @@ fn an_append_is_durable_after_a_failed_sync_of_the_header() {
     story.cut().unwrap();
 }
 
+/// A process was killed between a failed sync of the header and the second write of it.
+#[test]
+fn an_append_is_durable_after_a_kill_between_a_failed_sync_and_the_second_write() {
+    let mut kill_at = 1;
+    loop {
+        let mut story = Story::begin();
+        story.process(Durability::Always, None, async |_, writer| {
+            writer.create_in(PROJECT).await.unwrap();
+        });
+        let has_ended = story.process(Durability::Always, Some(kill_at), async |world, writer| {
+            world.break_syncs(Some(1));
+            let failed = writer.create_in(PROJECT).await.unwrap_err();
+            assert_eq!(failed.kind, Kind::DurabilityUnknown);
+        });
+        story.process(Durability::Always, None, async |_, writer| {
+            if let Ok(session) = writer.opened("n1-1") {
+                writer.append_to(&session).await.unwrap();
+            }
+        });
+        if let Err(error) = story.cut() {
+            panic!("killed at call {kill_at}: {error}");
+        }
+        if has_ended {
+            break;
+        }
+        kill_at += 1;
+    }
+    assert!(kill_at > 10, "{kill_at}");
+}
+
 /// Without `always` a fork is synced after its answer. If that sync failed, the header was lost with all later entries of
 /// other processes, which do not know of the failed sync.
 #[test]
@@ -78,6 +108,34 @@ fn an_unfinished_late_line_is_in_the_new_file_once() {
             assert_eq!(text.matches(&format!("\n{last}\n")).count(), 1, "{text}");
         });
     }
+    story.cut().unwrap();
+}
+
+/// The disk was full before the last byte of a late line, its line break. The line was whole, but was not read from the new
+/// file, so a fact did not hold.
+#[test]
+fn a_late_line_without_room_for_its_line_break_is_in_the_new_file_once() {
+    let mut story = Story::begin();
+    let header =
+        r#"{"type":"session","version":2,"id":"old","timestamp":"t","cwd":"/home/ada/project"}"#;
+    let late = r#"{"type":"custom","id":"late","parentId":null,"timestamp":"t","customType":"c"}"#;
+    let name = "2026-01-01T00-00-00-000Z_old.jsonl";
+    story.process(Durability::Always, None, async |world, writer| {
+        writer.create_in(PROJECT).await.unwrap();
+        let old = writer.make(name, &format!("{header}\n"));
+        let session = writer.opened("old").unwrap();
+        writer.append_to(&session).await.unwrap();
+        (&old).write_all(format!("{late}\n").as_bytes()).unwrap();
+        world.limit_space(Some(late.len() as u64));
+        writer.commit_nothing(&session).await.unwrap();
+        assert!(writer.text_of(name).ends_with(&format!("\n{late}")));
+        world.limit_space(None);
+        for _ in 0..2 {
+            writer.append_to(&session).await.unwrap();
+        }
+        let text = writer.text_of(name);
+        assert_eq!(text.matches(&format!("\n{late}\n")).count(), 1, "{text}");
+    });
     story.cut().unwrap();
 }
 

@@ -1,5 +1,8 @@
 //! A writer: a process that calls the verbs of `treelined-files`, one after the other, as a seed chooses them.
 
+mod lockless;
+mod mistakes;
+
 use crate::book::{Acked, Book};
 use crate::history::{SESSIONS, Setting};
 use std::collections::BTreeSet;
@@ -7,6 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use treelined_core::defect;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::{self, NewEntry};
@@ -90,11 +94,15 @@ impl<'h> Writer<'h> {
             for _ in 0..4 + choose(10) {
                 let done = match self.setting.lockless == Some(self.number) {
                     true => self.lockless_append(),
-                    false => self.verb().await,
+                    false => self.step().await,
                 };
                 if let Err(error) = done {
                     simulated::note(|| format!("{:?} {}", error.kind, error.message));
                     self.judge(&error);
+                    // A fact does not hold.
+                    if error.kind == Kind::InternalError {
+                        return;
+                    }
                 }
             }
             if self.setting.lockless.is_some() {
@@ -121,6 +129,14 @@ impl<'h> Writer<'h> {
         if is_wrong {
             let fault = format!("writer {}: {:?} {}", self.number, error.kind, error.message);
             self.book.lock().faults.push(fault);
+        }
+    }
+
+    /// Calls a verb, or makes the mistake that breaks a fact.
+    async fn step(&mut self) -> Result<()> {
+        match defect::broken() {
+            Some(fact) if choose(3) == 0 => self.mistake(fact).await,
+            _ => self.verb().await,
         }
     }
 
@@ -253,6 +269,12 @@ impl<'h> Writer<'h> {
         }
         let ids = outcome.entry_ids.iter().map(|id| id.as_str().to_owned());
         Ok((ids.collect(), is_first))
+    }
+
+    /// Reads what others have appended, and carries over late lines.
+    pub async fn commit_nothing(&self, session: &Session) -> Result<()> {
+        let plan = |_: &SessionState| Ok(PlannedLines::default());
+        self.commit(session, plan).await.map(drop)
     }
 
     fn text(&mut self) -> (String, Vec<u8>) {
@@ -507,80 +529,5 @@ impl<'h> Writer<'h> {
             self.book.did("unshed");
         }
         Ok(())
-    }
-
-    /// Appends as pi does: without a lock, to a file that it may have opened long ago.
-    fn lockless_append(&mut self) -> Result<()> {
-        if choose(4) == 0 {
-            self.kept = None;
-        }
-        simulated::sleep(Duration::from_millis(choose(20) as u64));
-        if self.kept.is_none() {
-            let known = self.book.lock().sessions.clone();
-            let id = &known[choose(known.len())];
-            let at = self.store.find(id)?;
-            if Log::open(at.clone())?.log.needs_rewrite() {
-                return Ok(());
-            }
-            self.kept = Some((id.clone(), at.folder.file(&at.name, HandleAccess::Append)?));
-        }
-        let (tag, text) = self.text();
-        let id = format!("w{}e{}", self.number, self.made);
-        let Some((session, file)) = &mut self.kept else {
-            return Ok(());
-        };
-        let timestamp = treelined_core::timestamp::format(SystemSource.now_ms());
-        let text = String::from_utf8(text).unwrap();
-        let line = format!(
-            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":null,\"timestamp\":\"{timestamp}\",\"message\":{text}}}\n"
-        );
-        let began = self.book.moment();
-        if !file
-            .write(line.as_bytes())
-            .is_ok_and(|written| written == line.len())
-        {
-            return Ok(());
-        }
-        let acked = Acked {
-            session: session.clone(),
-            id,
-            tag,
-            writer: self.number,
-            began,
-            answered: self.book.moment(),
-            is_durable: false,
-            is_doubtful: false,
-            is_lockless: true,
-        };
-        self.book.did("append without a lock");
-        self.book.lock().acked.push(acked);
-        Ok(())
-    }
-
-    /// Copies what the writer without a lock has written to replaced files, as a daemon does for a minute.
-    async fn follow_late_lines(&mut self) {
-        let Some(lockless) = self
-            .setting
-            .lockless
-            .filter(|number| *number != self.number)
-        else {
-            return;
-        };
-        self.kept = None;
-        for _ in 0..2000 {
-            if self.book.lock().ended.contains(&lockless) || self.world.is_killed(lockless) {
-                break;
-            }
-            simulated::sleep(Duration::from_millis(10));
-        }
-        for _ in 0..3 {
-            for session in self.open.clone() {
-                let plan = |_: &SessionState| Ok(PlannedLines::default());
-                if let Err(error) = self.commit(&session, plan).await {
-                    self.judge(&error);
-                }
-            }
-            self.think(Duration::from_secs(3)).await;
-        }
     }
 }

@@ -8,6 +8,7 @@ use crate::turn::Item;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ const FOLDER: &str = "sessions";
 /// The most times that entries of imports are looked for before an append. After the last time, the entries are
 /// appended in any case.
 const MAX_LOOKS: usize = 5;
+/// The number of bytes after which the entries of a change go on in another write.
+const MAX_WRITE: usize = 4 << 20;
 
 /// The position up to which a session of the agent is recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -278,16 +281,24 @@ impl Recorder {
             return Ok(());
         }
         let client = self.open(&position).await?;
-        for look in 1..=MAX_LOOKS {
-            let (leaf, entries, end) = self.missing(&client, &position, items.clone()).await?;
-            if !entries.is_empty() {
-                let expected = (look < MAX_LOOKS).then_some(leaf.as_deref());
+        'look: for look in 1..=MAX_LOOKS {
+            let (leaf, missing) = self.missing(&client, &position, &items).await?;
+            let mut end = leaf.clone();
+            for piece in pieces(&missing) {
+                let above = end.clone();
+                let mut entries = Vec::with_capacity(piece.len());
+                for (id, item) in piece {
+                    let entry = self.entry(item, id, end.as_deref());
+                    entries.push((id.clone(), Json::from(entry)));
+                    end = Some(id.clone());
+                }
+                let expected = (look < MAX_LOOKS).then_some(above.as_deref());
                 match write(&client, &entries, expected).await {
                     // An import has written more entries since they were looked for, or another program has moved the
                     // leaf.
                     Err(error) if is_moved(&error) => {
                         client.set_leaf(leaf.as_deref()).await?;
-                        continue;
+                        continue 'look;
                     }
                     written => written?,
                 }
@@ -299,33 +310,30 @@ impl Recorder {
     }
 
     /// Looks for items that an import has already written. This is possible because the agent stores its messages
-    /// too, and an import reads them. Returns three things: the last entry that is there, the entries to append below
-    /// it, and the last entry after the append.
-    async fn missing(
+    /// too, and an import reads them. Returns the last entry that is there, and the items to append below it.
+    async fn missing<'i>(
         &self,
         client: &Client,
         position: &Position,
-        items: Vec<(String, Item)>,
-    ) -> anyhow::Result<(Option<String>, Vec<(String, Json)>, Option<String>)> {
-        let mut told = Told::of_items(&items);
+        items: &'i [(String, Item)],
+    ) -> anyhow::Result<(Option<String>, Cow<'i, [(String, Item)]>)> {
+        let mut told = Told::of_items(items);
         let known = position.leaf.as_deref();
         let mut leaf = find(client, known, &mut told, Among::Imported).await?;
-        let mut items = told.rest(items);
+        let mut items = match told.is_begun() {
+            true => Cow::Owned(told.rest(items.to_vec())),
+            false => Cow::Borrowed(items),
+        };
         if leaf != position.leaf {
-            leaf = pass_results(client, leaf, &mut items).await?;
+            leaf = pass_results(client, leaf, items.to_mut()).await?;
         }
-        let (mut entries, mut end) = (Vec::new(), leaf.clone());
-        for (id, item) in items {
-            let entry = self.entry(item, &id, end.as_deref());
-            entries.push((id.clone(), Json::from(entry)));
-            end = Some(id);
-        }
-        Ok((leaf, entries, end))
+        Ok((leaf, items))
     }
 
-    fn entry(&self, item: Item, id: &str, parent: Option<&str>) -> Value {
+    fn entry(&self, item: &Item, id: &str, parent: Option<&str>) -> Value {
         match item {
-            Item::Message(mut message) => {
+            Item::Message(message) => {
+                let mut message = message.clone();
                 if let Value::Object(members) = &mut message
                     && members.get("role").is_some_and(|role| role == "assistant")
                 {
@@ -530,6 +538,22 @@ fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
     items
         .map(|(number, item)| (ids.entry(&number.to_string()), item))
         .collect()
+}
+
+/// The items in pieces that are written one after the other. What is made for a write takes several times its bytes.
+fn pieces(mut rest: &[(String, Item)]) -> impl Iterator<Item = &[(String, Item)]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let is_full = |(_, item): &(String, Item)| {
+            let is_full = bytes >= MAX_WRITE;
+            bytes += item.bytes();
+            is_full
+        };
+        let end = rest.iter().position(is_full).unwrap_or(rest.len());
+        let piece;
+        (piece, rest) = rest.split_at(end);
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Appends entries, except the ones that the killed run has written. `expected` is the leaf before the append. Fails

@@ -34,6 +34,22 @@ impl Item {
     pub fn is_gap(&self) -> bool {
         matches!(self, Item::Custom(GAP, _))
     }
+
+    /// The number of bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Item::Message(value) | Item::Custom(_, value) => bytes_of(value),
+        }
+    }
+}
+
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(bytes_of).sum(),
+        Value::Object(members) => members.values().map(bytes_of).sum(),
+        _ => 1,
+    }
 }
 
 fn text_of(content: &Value) -> String {

@@ -2,7 +2,7 @@
 
 `tool` makes a call with an update, `plan` makes a plan between two texts, `slow` ends the turn only when it is cancelled, and so
 does `ask`, which asks for a permission and says the answer, `terminal` opens a terminal of the editor, `die` ends the process in the middle of a turn, `think` thinks
-first, `huge` says 48 MiB at once, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
+first, `huge` says 48 MiB at once, `flood` makes as many calls with as many bytes as `FLOOD` says, `show` says the session, its mode, and the whole prompt. `ABOUT` has members of the answer to
 `initialize`, `NEW` how many sessions can be made, `MADE` how many were made before, and `LISTS` the ids for `session/list`. `session/load` replays what `HISTORY` says,
 and with `REPLAYS_FORKS` so does `session/fork`. `REMEMBERS` is a file with the conversations of its sessions, in which `session/load` and `session/fork` find them, and
 `know` says the prompts of the session. `calls` says which sessions were to be closed and deleted. `STALLS` is a method and a file: a second
@@ -86,6 +86,13 @@ def prompt(request):
         content = [{"type": "content", "content": {"type": "text", "text": "total 0"}}]
         update(session, sessionUpdate="tool_call_update", toolCallId="c1", status="completed", content=content)
         chunk(session, "agent_message_chunk", "It is empty.")
+    if "flood" in text:
+        count, size = map(int, os.environ["FLOOD"].split())
+        for number in range(count):
+            call = {"toolCallId": f"f{number}", "title": "cat", "kind": "read", "rawInput": {"number": number}}
+            update(session, sessionUpdate="tool_call", status="pending", **call)
+            content = [{"type": "content", "content": {"type": "text", "text": f"{number} " + "x" * size}}]
+            update(session, sessionUpdate="tool_call_update", toolCallId=f"f{number}", status="completed", content=content)
     if "terminal" in text:
         send({"id": 902, "method": "terminal/create", "params": {"sessionId": session, "command": "sleep"}})
         json.loads(sys.stdin.readline())

@@ -1,7 +1,8 @@
 //! The records of branches whose lines are in the cold file (session-file.md §4.10).
 
 use super::{IdAllocator, leaf};
-use crate::entry::SHED;
+use crate::defect::breaks;
+use crate::entry::{KEEP, LEAF_RECORD, SHED};
 use crate::id::Source;
 use crate::json;
 use crate::tree::{Node, Tree};
@@ -79,10 +80,33 @@ impl ShedBranch {
 pub fn records(tree: &Tree, source: &dyn Source, branches: &[ShedBranch]) -> Vec<Vec<u8>> {
     let mut minter = IdAllocator::new(tree, source);
     let at = tree.file_leaf().map(|leaf| tree.id(leaf));
-    let lines = branches.iter();
+    let missing = breaks("Each branch in the cold file has a record in the session file");
+    let lines = branches.iter().skip(usize::from(missing));
     lines
         .map(|branch| leaf::record_line(&mut minter, SHED, at, &branch.data()))
         .collect()
+}
+
+/// The line in the place of a record whose branch comes back while other lines name the record: a leaf record that moves
+/// nothing, with the same id and position.
+pub fn left_record(record: &[u8]) -> Option<Vec<u8>> {
+    let [id, parent, timestamp] = json::get_each(record, ["id", "parentId", "timestamp"]);
+    let (id, timestamp) = (id?, timestamp?);
+    let position = parent.unwrap_or(b"null");
+    let start = format!("{{\"type\":\"custom\",\"customType\":\"{LEAF_RECORD}\",\"id\":");
+    let end = format!(",\"cause\":\"{KEEP}\"}}}}");
+    let parts: [&[u8]; 9] = [
+        start.as_bytes(),
+        id,
+        b",\"parentId\":",
+        position,
+        b",\"timestamp\":",
+        timestamp,
+        b",\"data\":{\"from\":",
+        position,
+        end.as_bytes(),
+    ];
+    Some(parts.concat())
 }
 
 /// The id of the entry above a branch.

@@ -5,6 +5,7 @@ use super::node::{NONE, Node, raw};
 use super::state::Tree;
 use super::steps;
 use super::waiting::{LinkReport, WaitingNode};
+use crate::defect::breaks;
 use crate::entry::{Kind, Parent};
 
 /// The missing parent that a node waits for.
@@ -53,7 +54,13 @@ impl Tree {
                 return Flags::NONE;
             }
             Parent::Id(parent_id) if **parent_id == *id => {
-                self.roots.push(node.0);
+                match self
+                    .last
+                    .filter(|_| breaks("An entry with a refused link is a root"))
+                {
+                    Some(last) => self.link(node, last),
+                    None => self.roots.push(node.0),
+                }
                 return Flags::SELF_PARENT;
             }
             Parent::Id(parent_id) => parent_id,
@@ -73,7 +80,12 @@ impl Tree {
                 return Flags::NONE;
             }
         }
-        let Some(parent) = self.resolve_node(named) else {
+        let resolved =
+            match breaks("The parent of an entry is another entry, and not a leaf record") {
+                true => Some(named),
+                false => self.resolve_node(named),
+            };
+        let Some(parent) = resolved else {
             self.roots.push(node.0);
             return Flags::NONE;
         };

@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::ops::Range;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::flow::shed::ShedBranch;
+use treelined_core::flow::shed::{self, ShedBranch};
 use treelined_core::json;
 use treelined_core::tree::{FilePlace, Tree};
 
@@ -25,6 +25,8 @@ pub(crate) const SUFFIX: &str = ".cold";
 pub struct ShedRecords {
     /// The id of the first entry of each branch, by the offset of its record in the session file.
     by_offset: HashMap<u64, String>,
+    /// The offset of each record, by its id.
+    offsets: HashMap<String, u64>,
     /// By the id of the first entry; `None` for a record that cannot be read.
     branches: HashMap<String, Option<ShedBranch>>,
 }
@@ -37,6 +39,8 @@ impl ShedRecords {
             let branch = ShedBranch::of_record(&bodies.read(place)?);
             let branch = branch.filter(|branch| branch.entry_id == entry_id);
             records.by_offset.insert(place.offset, entry_id.to_owned());
+            let id = tree.id(record).to_owned();
+            records.offsets.insert(id, place.offset);
             records.branches.insert(entry_id.to_owned(), branch);
         }
         Ok(records)
@@ -64,6 +68,26 @@ impl ShedRecords {
     /// Whether all branches are among these.
     pub(super) fn are_all(&self, is_meant: impl Fn(&str) -> bool) -> bool {
         self.branches.keys().all(|entry_id| is_meant(entry_id))
+    }
+
+    /// The offsets of the records that other lines of the session file name. A program that takes the last line for the
+    /// leaf appends below a record.
+    pub(super) fn named(&self, file: &File, range: Range<u64>) -> io::Result<HashSet<u64>> {
+        const NAMES: [&str; 4] = ["parentId", "targetId", "fromId", "firstKeptEntryId"];
+        let mut named = HashSet::new();
+        let Some(first) = self.offsets.values().min() else {
+            return Ok(named);
+        };
+        let mut lines = Lines::new(file, *first);
+        while let Some(line) = lines.next()? {
+            if line.offset >= range.end {
+                break;
+            }
+            let names = json::get_each(line.bytes.unwrap_or_default(), NAMES);
+            let ids = names.into_iter().flatten().filter_map(json::id);
+            named.extend(ids.filter_map(|id| self.offsets.get(id.as_ref()).copied()));
+        }
+        Ok(named)
     }
 
     /// Whether the line at this offset of the session file is a record.
@@ -201,6 +225,12 @@ impl<'a> ColdReader<'a> {
     }
 }
 
+/// The line in the place of a record whose branch comes back, if the record is among those that other lines name.
+pub(super) fn left_record(line: &RawLine<'_>, named: &HashSet<u64>) -> Option<Vec<u8>> {
+    let bytes = line.bytes.filter(|_| named.contains(&line.offset));
+    bytes.and_then(shed::left_record)
+}
+
 /// A line of the whole session.
 pub(super) enum Piece<'a> {
     /// A line of the session file with its offset among all lines after the header.
@@ -225,13 +255,13 @@ pub(super) fn walk(
         if line.offset >= range.end {
             break;
         }
-        if let Some(of) = records.by_offset.get(&line.offset) {
-            take(Piece::Record(&line, of))?;
-            continue;
-        }
         while let Some(cold) = cold.take_at(at)? {
             take(Piece::Cold(&cold))?;
             at += cold.line.len() as u64 + 1;
+        }
+        if let Some(of) = records.by_offset.get(&line.offset) {
+            take(Piece::Record(&line, of))?;
+            continue;
         }
         take(Piece::Hot(at, &line))?;
         at += line.len + 1;

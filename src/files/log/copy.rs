@@ -15,6 +15,7 @@ use crate::parallel::Background;
 use std::io::{self, Write};
 use std::sync::Arc;
 use treelined_core::bytes::{index, part};
+use treelined_core::defect::breaks;
 use treelined_core::error::{Error, Result};
 pub(crate) use treelined_core::tree::{FilePlace, PlainFacts, Tree};
 
@@ -183,7 +184,9 @@ struct WriteChunk {
 
 impl WriteChunk {
     fn write_to(&self, mut file: &File) -> io::Result<()> {
-        file.write_all(part(&self.bytes, ..self.filled))
+        let missing = breaks("A new session file has as many bytes as its lines");
+        let filled = self.filled.saturating_sub(usize::from(missing));
+        file.write_all(part(&self.bytes, ..filled))
     }
 }
 

@@ -68,6 +68,7 @@ use ingest::Ingest;
 pub use state::{Claim, Log, OpenedLog, Standing};
 use state::{FileLog, LogStorage, OpenFile};
 use std::sync::Arc;
+use treelined_core::defect::breaks;
 use treelined_core::entry::foreign::Writer;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Tree;
@@ -145,7 +146,9 @@ impl Log {
     /// A log without a file. The first append makes the file.
     pub fn create(at: Location, header: Header) -> Self {
         let mut log = FileLog::new(at, None);
-        log.header_line = header.to_line();
+        if !breaks("No file is made without a header") {
+            log.header_line = header.to_line();
+        }
         Self {
             store: LogStorage::File(log),
             ingest: Ingest::of_new(header, 0),
@@ -281,10 +284,17 @@ impl Log {
     /// Reads the entries of other writers, up to the last line break, since a line in flight may follow it. The leaf of
     /// the tree stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
+        if breaks("Reading on takes no entry out of the tree") {
+            *tree = Tree::new();
+        }
+        self.read_others(tree, Tail::Leave)
+    }
+
+    fn read_others(&mut self, tree: &mut Tree, tail: Tail) -> Result<()> {
         if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
-            let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());
+            let read = log.read_on(tree, &mut self.ingest, tail, &Cancel::new());
             tree.moves_mut().pause(false);
             self.ingest.foreign = false;
             read?;

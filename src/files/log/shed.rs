@@ -12,10 +12,11 @@ use super::state::{Log, LogStorage};
 use crate::invariant::{always, never};
 use crate::os::file::{self, File, Location};
 use crate::os::temporary;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
+use treelined_core::defect::breaks;
 use treelined_core::entry::{Kind as EntryKind, Role, draft};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::shed::{self, ShedBranch};
@@ -131,10 +132,6 @@ impl Log {
             return Err(Error::new(Kind::SessionLocked, why));
         }
         let start = cold::first_line(locked, header).map_err(failed)?;
-        always!(
-            "The header comes before the lines of the session",
-            start <= log.end
-        )?;
         Ok(ShedSource {
             at: &log.at,
             tree,
@@ -162,6 +159,11 @@ impl ShedSource<'_> {
         take: impl FnMut(Piece<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         cold::walk(self.file, self.lines.clone(), &self.records, cold, take)
+    }
+
+    /// The offsets of the records that other lines name.
+    pub(super) fn named_records(&self) -> io::Result<HashSet<u64>> {
+        self.records.named(self.file, self.lines.clone())
     }
 
     /// pi continues the session that was written last, so the time of the file stays.
@@ -263,6 +265,9 @@ impl ShedSource<'_> {
                 let Some((branch, bytes)) = plan.moves(line.offset).zip(line.bytes) else {
                     return Ok(());
                 };
+                if breaks("Each line that leaves the session file is in the cold file before") {
+                    return Ok(());
+                }
                 let (entries, size, digest) = sums.entry(branch).or_default();
                 *entries += 1;
                 *size += line.len + 1;
@@ -458,6 +463,16 @@ impl Reference {
     }
 }
 
+/// A line that is not at a place of the session file.
+fn alone(bytes: &[u8]) -> RawLine<'_> {
+    RawLine {
+        offset: 0,
+        bytes: Some(bytes),
+        len: bytes.len() as u64,
+        terminated: true,
+    }
+}
+
 /// The lines of a session file and its cold file at one point in time.
 pub(super) struct WholeLines {
     at: Location,
@@ -493,6 +508,7 @@ impl WholeLines {
         let mut failure = None;
         let walked = (|| {
             let mut reader = ColdReader::new(self.cold.as_ref(), &self.records)?;
+            let named = self.records.named(&self.file, self.lines.clone())?;
             cold::walk(
                 &self.file,
                 self.lines.clone(),
@@ -501,13 +517,11 @@ impl WholeLines {
                 |piece| {
                     let taken = match piece {
                         Piece::Hot(_, line) => take(line),
-                        Piece::Record(..) => Ok(()),
-                        Piece::Cold(line) => take(&RawLine {
-                            offset: 0,
-                            bytes: Some(&line.line),
-                            len: line.line.len() as u64,
-                            terminated: true,
-                        }),
+                        Piece::Record(line, _) => match cold::left_record(line, &named) {
+                            Some(left) => take(&alone(&left)),
+                            None => Ok(()),
+                        },
+                        Piece::Cold(line) => take(&alone(&line.line)),
                     };
                     taken.map_err(|error| {
                         failure = Some(error);

@@ -74,14 +74,22 @@ fn write_with(
     let mut out = BufWriter::with_capacity(rewrite::BUFFER, to);
     copy_range(&mut out, session.file, 0, session.lines.start)?;
     let mut reader = ColdReader::new(stored, &session.records)?;
+    let named = session.named_records()?;
     session.walk(&mut reader, |piece| match piece {
         Piece::Hot(_, line) => cold::write_hot(&mut out, session.file, line),
         Piece::Record(line, of) if !is_meant(of) => cold::write_hot(&mut out, session.file, line),
+        Piece::Record(line, _) => match cold::left_record(line, &named) {
+            Some(left) => {
+                out.write_all(&left)?;
+                out.write_all(b"\n")
+            }
+            None => Ok(()),
+        },
         Piece::Cold(line) if is_meant(&line.of) => {
             out.write_all(&line.line)?;
             out.write_all(b"\n")
         }
-        Piece::Record(..) | Piece::Cold(_) => Ok(()),
+        Piece::Cold(_) => Ok(()),
     })?;
     out.flush()?;
     session.keep_time(to)
@@ -100,12 +108,19 @@ fn clear_cold(
     }
     rewrite::replace(&to, &to, |out| {
         let mut reader = ColdReader::new(stored, &session.records)?;
-        while let Some(line) = reader.take()? {
-            if !is_meant(&line.of) {
-                cold::write_cold(out, line.at, &line.of, &line.line)?;
+        let named = session.named_records()?;
+        // A record that stays in the file is one of the lines before these.
+        let mut shift = 0;
+        session.walk(&mut reader, |piece| match piece {
+            Piece::Cold(line) if !is_meant(&line.of) => {
+                cold::write_cold(out, line.at + shift, &line.of, &line.line)
             }
-        }
-        Ok(())
+            Piece::Record(line, of) if is_meant(of) => {
+                shift += cold::left_record(line, &named).map_or(0, |left| left.len() as u64 + 1);
+                Ok(())
+            }
+            Piece::Cold(_) | Piece::Hot(..) | Piece::Record(..) => Ok(()),
+        })
     })
 }
 

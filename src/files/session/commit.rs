@@ -11,10 +11,10 @@ use crate::log::append::{self, Lock, TryLock, WriteOutcome};
 use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::os::file::File;
 use crate::os::time;
-use crate::session::sync;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::defect::breaks;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::{LeafAfter, PlannedLines};
@@ -176,15 +176,6 @@ impl<T: Send + 'static> SessionGuard<T> {
             ),
             Err(error) => (None, Changes::default(), Err(error)),
         }
-    }
-
-    /// Makes the file of a new session with only its header, and syncs it with its folder.
-    pub async fn make_file(mut self) -> Result<Self> {
-        blocking(move || {
-            self.write_header()?;
-            Ok(self)
-        })
-        .await
     }
 
     /// Plans and writes. The work runs on this thread if the lock is free and there is little to read, else on a
@@ -420,7 +411,8 @@ impl SessionState {
                     return append::refuse(standing).map_or(Ok(None), Err);
                 }
             }
-            if !self.log.needs_rewrite() {
+            let is_left_out = breaks("Nothing is appended to a file before its migration");
+            if !self.log.needs_rewrite() || is_left_out {
                 return Ok(Some(lock));
             }
             if !may_wait {
@@ -436,33 +428,6 @@ impl SessionState {
             drop(lock);
             self.catch_up_into(Standing::Replaced, changes)?;
         }
-    }
-
-    fn write_header(&mut self) -> Result<()> {
-        self.until = None;
-        let TryLock::Locked(lock) = self.log.try_lock()? else {
-            return Ok(());
-        };
-        let published = self.publish(&PlannedLines::default(), Settled::Equal)?;
-        if published == Some(PublishOutcome::Conflict) {
-            return Err(upstream::exists());
-        }
-        let landed = self.log.write(&lock, Vec::new())?;
-        self.log.take_in(&mut self.tree, &landed)?;
-        let Some(file) = &landed.file else {
-            return Ok(());
-        };
-        if let Some(upstream) = &self.upstream {
-            upstream.written(file);
-        }
-        let synced = self.sync_creation(file);
-        if synced.is_err()
-            && let Some(at) = self.log.location()
-        {
-            // No client knows of this file, so it is removed.
-            let _removed = at.folder.remove(&at.name);
-        }
-        synced
     }
 
     pub(super) fn write(
@@ -526,6 +491,10 @@ impl SessionState {
             _ if leaf_after.stays() => {}
             None if leaf_after == LeafAfter::Own => self.move_leaf(changes.own.last().copied()),
             // The line of this commit is the last one, so it decides the leaf, as it does when the file is opened.
+            None if breaks("The leaf is never at a leaf record") => {
+                let last = self.tree.node_count().checked_sub(1);
+                self.move_leaf(last.and_then(|last| self.tree.node(last)));
+            }
             None => self.move_leaf(self.tree.file_leaf()),
             // Lines that are not whole in the file do not move the leaf.
             Some(_) => {
@@ -575,17 +544,6 @@ impl SessionState {
             }
         }
         self.below.look(&self.tree);
-    }
-
-    /// Syncs a new file and its folder, whatever the durability of the session is (session-file.md §3).
-    fn sync_creation(&self, file: &File) -> Result<()> {
-        let folder = || match self.log.location() {
-            Some(at) => at.folder.sync(),
-            None => Ok(()),
-        };
-        file.sync_all()
-            .and_then(|()| folder())
-            .map_err(|error| sync::failed(&error))
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod activity;
 pub mod commit;
+mod first;
 pub mod fork;
 mod kept;
 mod making;
@@ -41,6 +42,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use treelined_core::defect::breaks;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{EntryId, ExpectedLeaf};
 use treelined_core::tree::Node;
@@ -393,9 +395,16 @@ impl SessionState {
                 None => opened.tree.file_leaf(),
             },
         };
+        let leaf = match breaks("The leaf is an entry of the tree in which it is looked up") {
+            true => self.tree.leaf(),
+            false => leaf,
+        };
         always!(
             "The leaf is an entry of the tree in which it is looked up",
-            leaf.is_none_or(|leaf| opened.tree.find(opened.tree.id(leaf)) == Some(leaf))
+            leaf.is_none_or(|leaf| {
+                let is_there = opened.tree.node(leaf.number()) == Some(leaf);
+                is_there && opened.tree.find(opened.tree.id(leaf)) == Some(leaf)
+            })
         )?;
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use treelined_core::bytes::index;
+use treelined_core::defect::breaks;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
 
@@ -28,7 +29,22 @@ const MAX_LOST: usize = 64;
 const BEGINNING: u64 = 64 << 10;
 
 /// The number of files, of all sessions, that stay open for a sync of the durability `interval`.
+#[cfg(not(feature = "simulation"))]
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
+
+// A simulated process is a thread.
+#[cfg(feature = "simulation")]
+thread_local! {
+    static UNSYNCED: AtomicUsize = const { AtomicUsize::new(0) };
+}
+
+/// Reads or changes the number of files that wait for a sync.
+fn unsynced(act: impl FnOnce(&AtomicUsize) -> usize) -> usize {
+    #[cfg(feature = "simulation")]
+    return UNSYNCED.with(act);
+    #[cfg(not(feature = "simulation"))]
+    act(&UNSYNCED)
+}
 
 /// A file with unsynced writes.
 pub struct UnsyncedFile {
@@ -79,13 +95,16 @@ impl SyncRecord {
             Some((of, to)) if of == identity => to,
             _ => 0,
         };
-        if !is_synced {
+        if !is_synced && !breaks("The bytes of a failed sync are remembered as lost") {
             self.lose(identity, from..size);
         }
         match is_synced {
             true if self.headless == Some(identity) => self.headless = None,
             false if from == 0 => self.headless = Some(identity),
             _ => {}
+        }
+        if !is_synced && breaks("A sync is recorded for the file that it was of") {
+            return;
         }
         self.synced = Some((identity, size.max(from)));
     }
@@ -108,7 +127,8 @@ impl SyncRecord {
     }
 
     fn lose(&mut self, identity: Identity, span: Range<u64>) {
-        let is_full = self.lost.len() >= MAX_LOST;
+        let is_full =
+            self.lost.len() >= MAX_LOST && !breaks("The record of failed syncs is bounded");
         match self.lost.last_mut() {
             Some((of, last)) if *of == identity && (is_full || last.end == span.start) => {
                 last.end = last.end.max(span.end);
@@ -214,7 +234,7 @@ impl Syncer {
             Durability::Interval => {
                 lock(&self.state).note(UnsyncedFile { file, folder: None });
                 // Files that wait for a sync stay open, and other files need descriptors too.
-                if UNSYNCED.load(Ordering::Relaxed) > handle::budget() / 2 {
+                if unsynced(|count| count.load(Ordering::Relaxed)) > handle::budget() / 2 {
                     return self.sync().await;
                 }
                 self.schedule(on_late_failure);
@@ -292,7 +312,8 @@ impl Syncer {
         let start = {
             let mut state = lock(&self.state);
             state.waiting.push(sender);
-            !std::mem::replace(&mut state.running, true)
+            let is_silent = breaks("One sync of a session runs at a time");
+            !std::mem::replace(&mut state.running, !is_silent)
         };
         if start {
             let state = Arc::clone(&self.state);
@@ -330,29 +351,47 @@ impl SyncState {
         folder.filter(|_| !is_named)
     }
 
-    /// The location of the file if its beginning must be written again before it is synced.
-    fn headless(&self, identity: Identity) -> Option<Location> {
-        self.at
-            .clone()
-            .filter(|_| self.record.headless == Some(identity))
+    /// Whether the beginning of the file must be written again before it is synced.
+    fn is_headless(&self, identity: Identity) -> bool {
+        self.record.headless == Some(identity)
+    }
+
+    /// Whether this process has not synced the file yet.
+    fn is_new(&self, identity: Identity) -> bool {
+        self.record.synced.is_none_or(|(of, _)| of != identity)
     }
 
     fn note(&mut self, new: UnsyncedFile) {
         let is_same = |known: &UnsyncedFile| Arc::ptr_eq(&known.file, &new.file);
         if !self.unsynced.iter().any(is_same) {
             self.unsynced.push(new);
-            UNSYNCED.fetch_add(1, Ordering::Relaxed);
+            if !breaks("Each file that waits for a sync is counted once") {
+                unsynced(|count| count.fetch_add(1, Ordering::Relaxed));
+            }
         }
     }
 }
 
 /// Writes the beginning of the file again, the same bytes, if a sync of it has failed. Without a new write no later sync
-/// writes them, in any process.
+/// writes them, in any process. This process may sync before the one with the failed sync has done so, or that one was
+/// killed, so this is done before the first sync of each process too.
 fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::Result<()> {
-    let headless = identity.and_then(|identity| lock(state).headless(identity));
-    let Some(at) = headless else {
-        return Ok(());
+    let (at, is_headless) = {
+        let state = lock(state);
+        let is_due = |at: &Identity| state.is_headless(*at) || state.is_new(*at);
+        let Some((at, identity)) = state.at.clone().zip(identity.filter(is_due)) else {
+            return Ok(());
+        };
+        (at, state.is_headless(identity))
     };
+    match write_again(&at, identity) {
+        Err(error) if is_headless => Err(error),
+        // The file may be gone, and what is in doubt there was not answered.
+        _ => Ok(()),
+    }
+}
+
+fn write_again(at: &Location, identity: Option<Identity>) -> io::Result<()> {
     let file = at.folder.file_in_place(&at.name);
     let file = file.map_err(|error| io::Error::other(error.message))?;
     let status = file::status_of(&file)?;
@@ -382,7 +421,7 @@ fn run(state: &Mutex<SyncState>) {
                 std::mem::take(&mut state.unsynced),
             )
         };
-        let counted = UNSYNCED.fetch_sub(files.len(), Ordering::Relaxed);
+        let counted = unsynced(|count| count.fetch_sub(files.len(), Ordering::Relaxed));
         let counts = always!(
             "Each file that waits for a sync is counted once",
             counted >= files.len()

@@ -11,6 +11,7 @@ mod forks;
 mod lists;
 mod migration;
 mod pi;
+mod shed;
 mod written;
 
 use std::path::{Path, PathBuf};

@@ -353,7 +353,7 @@ fn ids_of(entries: &[Json]) -> Vec<&str> {
 }
 
 pub(super) fn is_record(entry: &Json) -> bool {
-    let records = ["leaf", "branch", "archived", "unarchived"];
+    let records = ["leaf", "branch", "archived", "unarchived", "shed"];
     let records = records.map(|name| json!(format!("treelined.{name}")));
     entry["type"] == "custom" && records.contains(&entry["customType"])
 }

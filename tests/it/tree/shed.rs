@@ -309,6 +309,61 @@ fn later_appends_follow_the_old_bytes() {
     assert_eq!(fs::read(&path).unwrap(), expected);
 }
 
+/// pi takes the last line for the leaf, also the record of a shed branch. What it had written below the record lost its parent
+/// when the branch came back, so the conversation began with it.
+#[test]
+fn a_branch_comes_back_in_front_of_lines_below_its_record() {
+    let home = Home::new();
+    let log = two_branches().user("u4", "a1", "a third way");
+    let path = log.record("r1", "a3", "u4").store(&home, "x_s1.jsonl");
+    let mut d = begun(&home, &path);
+    d.ok("archive_branch", json!({"entryId": "a2"}));
+    let mut expected = fs::read_to_string(&path).unwrap();
+    for (branch, below) in [("u2", "p1"), ("u4", "p2")] {
+        if branch == "u4" {
+            let before = fs::read_to_string(&path).unwrap();
+            d.ok("archive_branch", json!({"entryId": branch}));
+            expected += fs::read_to_string(&path)
+                .unwrap()
+                .strip_prefix(&before)
+                .unwrap();
+        }
+        d.ok("shed_branches", json!({"entryIds": [branch]}));
+        let record = file_lines(&path).pop().unwrap();
+        assert_eq!(record["customType"], "treelined.shed");
+        let at = &record["parentId"];
+        let left = format!(
+            r#"{{"type":"custom","customType":"treelined.leaf","id":{},"parentId":{at},"timestamp":{},"data":{{"from":{at},"cause":"keep"}}}}"#,
+            record["id"], record["timestamp"]
+        );
+        let line = json!({
+            "type": "message", "id": below, "parentId": record["id"],
+            "timestamp": "2026-03-01T09:30:00.000Z", "message": user("on"),
+        });
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
+        expected += &format!("{left}\n{line}\n");
+    }
+    d.ok("get_leaf", json!({}));
+    let exported = home.files().join("whole.jsonl");
+    d.ok(
+        "export_session",
+        json!({"format": "jsonl", "path": exported}),
+    );
+    for branch in ["u2", "u4"] {
+        d.ok("unshed_branches", json!({"entryIds": [branch]}));
+        let home = d.stop();
+        d = begun(&home, &path);
+        assert_eq!(d.entry("p1")["parentId"], "a3");
+        assert_eq!(d.entry("p2")["parentId"], "p1");
+        assert_eq!(d.leaf(), "p2");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let exported = fs::read_to_string(exported).unwrap();
+    assert_eq!(lines(&exported), lines(&expected), "the export is whole");
+}
+
 /// Each branch comes back on its own, in any order, and the last one gives the old bytes.
 #[test]
 fn branches_that_were_shed_one_after_the_other_come_back_in_any_order() {

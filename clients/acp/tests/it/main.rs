@@ -3,6 +3,7 @@
 
 mod capabilities;
 mod completions;
+mod gates;
 mod imports;
 mod left;
 mod live;

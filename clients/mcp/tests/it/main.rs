@@ -3,6 +3,7 @@
 
 mod arguments;
 mod completions;
+mod gates;
 mod recall;
 mod records;
 mod scope;

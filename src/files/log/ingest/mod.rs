@@ -14,6 +14,7 @@ use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 use treelined_core::bytes::part;
+use treelined_core::defect::breaks;
 use treelined_core::entry::{BadLine, Envelope, Kind as EntryKind, Line, Parent, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
 use treelined_core::tree::Insertion;
@@ -342,6 +343,9 @@ impl Ingest {
             self.report(Damage::DuplicateId, place.offset, u64::from(place.len));
             if !at.bodies.holds(at.tree.place(known), text) {
                 let (count, parent) = (at.tree.node_count(), at.tree.parent(known));
+                if breaks("A line with the id of an entry adds no entry, and moves none") {
+                    at.add_twin(&id, envelope, place);
+                }
                 at.tree.replace_body(known, envelope, place);
                 always!(
                     "A line with the id of an entry adds no entry, and moves none",
@@ -364,9 +368,19 @@ impl Ingest {
             flags.set(Flags::FOREIGN);
         }
         let before = at.tree.node_count();
+        if breaks("A new entry comes after all entries of the tree") {
+            at.add_twin(&id, envelope, place);
+        }
+        let read_at = FilePlace {
+            offset: place.offset
+                + u64::from(breaks(
+                    "The body of an entry is read from the place of its line",
+                )),
+            ..place
+        };
         let inserted = at
             .tree
-            .insert(&id, parent, envelope, place, flags, self.lines)
+            .insert(&id, parent, envelope, read_at, flags, self.lines)
             .ok_or_else(full)?;
         check_added(at.tree, before, inserted, place)?;
         if version_1 {
@@ -387,6 +401,16 @@ struct LineContext<'a> {
     flags: Flags,
     /// The number of entries found on this line so far.
     taken: u64,
+}
+
+impl LineContext<'_> {
+    /// Adds an entry for a line that has an entry already. Only a program with a defect does so.
+    fn add_twin(&mut self, id: &str, envelope: &Envelope<'_>, place: FilePlace) {
+        let twin = format!("{id}-twin");
+        let _added = self
+            .tree
+            .insert(&twin, &Parent::Null, envelope, place, self.flags, 0);
+    }
 }
 
 /// Checks what the tree and its views rely on, after a node was added to `before` others.

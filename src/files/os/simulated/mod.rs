@@ -5,11 +5,13 @@
 //! calls; the thread then unwinds, and nothing that it calls on its way has an effect.
 
 pub mod calls;
+mod cut;
 mod disk;
 mod file;
 mod random;
 
-pub use disk::{Disk, Profile};
+pub use cut::Profile;
+pub use disk::Disk;
 pub use random::Random;
 
 use crate::os::status::Identity;

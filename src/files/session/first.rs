@@ -1,0 +1,62 @@
+//! Makes the file of a new session, and syncs it (session-file.md §3.6).
+
+use super::state::{SessionGuard, SessionState};
+use super::sync;
+use super::upstream::{self, Settled};
+use crate::blocking::blocking;
+use crate::log::append::TryLock;
+use crate::log::upstream::PublishOutcome;
+use crate::os::file::File;
+use treelined_core::error::Result;
+use treelined_core::flow::PlannedLines;
+
+impl<T: Send + 'static> SessionGuard<T> {
+    /// Makes the file of a new session with only its header, and syncs it with its folder.
+    pub async fn make_file(mut self) -> Result<Self> {
+        blocking(move || {
+            self.write_header()?;
+            Ok(self)
+        })
+        .await
+    }
+}
+
+impl SessionState {
+    fn write_header(&mut self) -> Result<()> {
+        self.until = None;
+        let TryLock::Locked(lock) = self.log.try_lock()? else {
+            return Ok(());
+        };
+        let published = self.publish(&PlannedLines::default(), Settled::Equal)?;
+        if published == Some(PublishOutcome::Conflict) {
+            return Err(upstream::exists());
+        }
+        let landed = self.log.write(&lock, Vec::new())?;
+        self.log.take_in(&mut self.tree, &landed)?;
+        let Some(file) = &landed.file else {
+            return Ok(());
+        };
+        if let Some(upstream) = &self.upstream {
+            upstream.written(file);
+        }
+        let synced = self.sync_creation(file);
+        if synced.is_err()
+            && let Some(at) = self.log.location()
+        {
+            // No client knows of this file, so it is removed.
+            let _removed = at.folder.remove(&at.name);
+        }
+        synced
+    }
+
+    /// Syncs a new file and its folder, whatever the durability of the session is (session-file.md §3).
+    pub(super) fn sync_creation(&self, file: &File) -> Result<()> {
+        let folder = || match self.log.location() {
+            Some(at) => at.folder.sync(),
+            None => Ok(()),
+        };
+        file.sync_all()
+            .and_then(|()| folder())
+            .map_err(|error| sync::failed(&error))
+    }
+}
