@@ -230,8 +230,8 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     }
 }
 
-/// The most sessions in which a name is looked for.
-const MOST_NAMED: usize = 1000;
+/// The most sessions that are read at a time to look for a name.
+const PAGE: usize = 1000;
 
 /// The ids of the sessions that a person names. A text that names no session is kept, and the pull reports that it
 /// was not found.
@@ -269,19 +269,36 @@ fn erased(log: &dyn Engine, text: &str) -> Option<String> {
 /// The sessions of the stream that a text can name, by the list of the team: the deleted ones, or the others. If the
 /// list cannot be read, a note says why, and there are none.
 fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result<Vec<ListedRow>> {
-    let query = TeamQuery {
+    let mut query = TeamQuery {
         words: text.split_whitespace().map(str::to_lowercase).collect(),
-        limit: MOST_NAMED,
+        limit: PAGE,
         is_of_deleted,
         ..TeamQuery::default()
     };
-    let list = match TeamRows::of(log).list(&query) {
-        Ok(list) => list,
-        Err(error) => {
-            team::note(&error)?;
-            return Ok(Vec::new());
+    let rows = TeamRows::of(log);
+    let mut sessions = Vec::new();
+    loop {
+        let list = match rows.list(&query) {
+            Ok(list) => list,
+            Err(error) => {
+                team::note(&error)?;
+                return Ok(Vec::new());
+            }
+        };
+        // The words of the name may be in very many rows.
+        let is_meant = |session: &TeamSession| {
+            let row = session.row.as_ref();
+            let name = row.and_then(|row| row.name.as_deref());
+            let is_trashed = row.is_some_and(|row| row.is_trashed);
+            let is_named = name == Some(text) || session.session_id.starts_with(text);
+            is_trashed == is_of_deleted && is_named
+        };
+        sessions.extend(list.sessions.into_iter().filter(is_meant));
+        query.after = list.page.and_then(|page| page.next);
+        if query.after.is_none() {
+            break;
         }
-    };
+    }
     let row = |session: TeamSession| {
         let (name, modified) = session.row.map(|row| (row.name, row.modified)).unzip();
         ListedRow {
@@ -295,10 +312,7 @@ fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result
             modified: modified.unwrap_or_default(),
         }
     };
-    let is_deleted = |session: &TeamSession| session.row.as_ref().is_some_and(|row| row.is_trashed);
-    let sessions = list.sessions.into_iter();
-    let sessions = sessions.filter(|session| is_deleted(session) == is_of_deleted);
-    Ok(sessions.map(row).collect())
+    Ok(sessions.into_iter().map(row).collect())
 }
 
 /// Follows one session until an interrupt.

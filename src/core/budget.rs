@@ -35,9 +35,9 @@ pub const RANKING_BYTES: usize = 8 << 20;
 /// question reads the other lists from their files (`find::ask::segments`).
 pub const SEGMENT_BYTES: usize = 64 << 20;
 
-/// The rows of the team's sessions. Rows beyond the limit are left out of the list (`fleet::team`). Three things take
-/// memory beyond this limit: the ids of the rows take as much again, the sessions that others have open take as much
-/// again, and a list of all rows takes twice as much.
+/// The newest rows of the team's sessions; older rows are read again for each page (`fleet::team`). Three things take
+/// memory beyond this limit: the part of the older rows that was read last takes as much again, the sessions that others
+/// have open take as much again, and the ids of a team that has few sessions take twice as much.
 pub const TEAM_BYTES: usize = 12 << 20;
 
 /// The number of instances of a limit.
