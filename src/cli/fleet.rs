@@ -13,6 +13,7 @@ use crate::config::{Config, TeamSettings};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,8 +21,10 @@ use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::{TeamQuery, TeamSession};
 use treelined_core::terminal;
+use treelined_core::timestamp::Millis;
 use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::os::file::Location;
+use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::{Store, listing};
 use treelined_fleet::backend::LogBackend;
 use treelined_fleet::engine::Engine;
@@ -100,11 +103,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
     let config = options.config()?;
     let store = Store::new(config.daemon.session_dir.clone());
     let files = match args.all {
-        true => store
-            .session_files()?
-            .into_iter()
-            .map(|(at, _)| at)
-            .collect(),
+        true => by_activity(&store)?,
         false => given_files(options, &args.sessions)?,
     };
     let log = &engines::open(&servers(&config)?, None)?;
@@ -137,6 +136,20 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         team::note_missing(&**log)?;
     }
     report.end()
+}
+
+/// All session files, the last active one at the end: the team's list has the order in which sessions are described.
+fn by_activity(store: &Store) -> Result<Vec<Location>> {
+    let rows = store.list()?;
+    let active = |row: &Arc<CatalogueRow>| (row.listing.path.clone(), row.listing.modified);
+    let active: HashMap<PathBuf, Millis> = rows.iter().map(active).collect();
+    let files = store.session_files()?.into_iter().map(|(at, _)| at);
+    let mut files: Vec<Location> = files.collect();
+    files.sort_by_cached_key(|at| {
+        let path = at.path();
+        (active.get(&path).copied(), path)
+    });
+    Ok(files)
 }
 
 fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Location>> {
