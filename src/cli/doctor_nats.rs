@@ -45,8 +45,8 @@ pub(super) fn doctor(
             writeln!(screen, "created the stream {:?}", settings.stream)?;
         }
         let log = engines::open(&TeamSettings::Nats(settings.clone()), None)?;
-        for bucket in TeamRows::of(&*log).create()? {
-            writeln!(screen, "created the bucket {bucket:?}")?;
+        for stream in TeamRows::of(&*log).create()? {
+            writeln!(screen, "created the stream {stream:?}")?;
         }
     }
     let first = led(&settings, &probed)?;
@@ -68,7 +68,7 @@ pub(super) fn doctor(
                 "a member can remove what {name} has: `--create` as an administrator forbids it"
             )
         })),
-        Err(error) => problems.push(format!("the buckets were not examined: {error}")),
+        Err(error) => problems.push(format!("the other streams were not examined: {error}")),
     }
     match NatsLog::foreign_messages(&settings, info.state.last_seq) {
         Ok(foreign) => write_foreign(&mut screen, &foreign, info.state.messages)?,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use treelined_core::error::Error;
-use treelined_core::team::{TeamList, TeamQuery};
+use treelined_core::team::TeamQuery;
 use treelined_core::terminal;
 use treelined_fleet::engine::Engine;
 use treelined_fleet::engines;
@@ -98,31 +98,22 @@ fn show(
 /// The names of the team's sessions.
 struct Names {
     rows: TeamRows,
-    list: TeamList,
 }
 
 impl Names {
     fn of(log: &dyn Engine) -> Self {
         let rows = TeamRows::of(log);
-        let list = rows.list(&TeamQuery::default()).unwrap_or_default();
-        Self { rows, list }
+        Self { rows }
     }
 
     fn name(&self, of: &QuietSession) -> Option<String> {
-        let name = |list: &TeamList| list.find(&of.session)?.row.as_ref()?.name.clone();
-        // A page of the list has the newest sessions, and this one is old.
-        let is_page = self.list.page.is_some();
-        name(&self.list).or_else(|| {
-            let query = TeamQuery {
-                here: vec![of.session.clone()],
-                is_of_deleted: of.due == Due::Erase,
-                ..TeamQuery::default()
-            };
-            is_page
-                .then(|| self.rows.list(&query).ok())?
-                .as_ref()
-                .and_then(name)
-        })
+        let query = TeamQuery {
+            here: vec![of.session.clone()],
+            is_of_deleted: of.due == Due::Erase,
+            ..TeamQuery::default()
+        };
+        let list = self.rows.list(&query).ok()?;
+        list.find(&of.session)?.row.as_ref()?.name.clone()
     }
 }
 

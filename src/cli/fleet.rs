@@ -13,6 +13,7 @@ use crate::config::{Config, TeamSettings};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,8 +21,10 @@ use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::{TeamQuery, TeamSession};
 use treelined_core::terminal;
+use treelined_core::timestamp::Millis;
 use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::os::file::Location;
+use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::{Store, listing};
 use treelined_fleet::backend::LogBackend;
 use treelined_fleet::engine::Engine;
@@ -100,11 +103,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
     let config = options.config()?;
     let store = Store::new(config.daemon.session_dir.clone());
     let files = match args.all {
-        true => store
-            .session_files()?
-            .into_iter()
-            .map(|(at, _)| at)
-            .collect(),
+        true => by_activity(&store)?,
         false => given_files(options, &args.sessions)?,
     };
     let log = &engines::open(&servers(&config)?, None)?;
@@ -137,6 +136,20 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         team::note_missing(&**log)?;
     }
     report.end()
+}
+
+/// All session files, the last active one at the end: the team's list has the order in which sessions are described.
+fn by_activity(store: &Store) -> Result<Vec<Location>> {
+    let rows = store.list()?;
+    let active = |row: &Arc<CatalogueRow>| (row.listing.path.clone(), row.listing.modified);
+    let active: HashMap<PathBuf, Millis> = rows.iter().map(active).collect();
+    let files = store.session_files()?.into_iter().map(|(at, _)| at);
+    let mut files: Vec<Location> = files.collect();
+    files.sort_by_cached_key(|at| {
+        let path = at.path();
+        (active.get(&path).copied(), path)
+    });
+    Ok(files)
 }
 
 fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Location>> {
@@ -230,8 +243,8 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     }
 }
 
-/// The most sessions in which a name is looked for.
-const MOST_NAMED: usize = 1000;
+/// The most sessions that are read at a time to look for a name.
+const PAGE: usize = 1000;
 
 /// The ids of the sessions that a person names. A text that names no session is kept, and the pull reports that it
 /// was not found.
@@ -269,19 +282,36 @@ fn erased(log: &dyn Engine, text: &str) -> Option<String> {
 /// The sessions of the stream that a text can name, by the list of the team: the deleted ones, or the others. If the
 /// list cannot be read, a note says why, and there are none.
 fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result<Vec<ListedRow>> {
-    let query = TeamQuery {
+    let mut query = TeamQuery {
         words: text.split_whitespace().map(str::to_lowercase).collect(),
-        limit: MOST_NAMED,
+        limit: PAGE,
         is_of_deleted,
         ..TeamQuery::default()
     };
-    let list = match TeamRows::of(log).list(&query) {
-        Ok(list) => list,
-        Err(error) => {
-            team::note(&error)?;
-            return Ok(Vec::new());
+    let rows = TeamRows::of(log);
+    let mut sessions = Vec::new();
+    loop {
+        let list = match rows.list(&query) {
+            Ok(list) => list,
+            Err(error) => {
+                team::note(&error)?;
+                return Ok(Vec::new());
+            }
+        };
+        // The words of the name may be in very many rows.
+        let is_meant = |session: &TeamSession| {
+            let row = session.row.as_ref();
+            let name = row.and_then(|row| row.name.as_deref());
+            let is_trashed = row.is_some_and(|row| row.is_trashed);
+            let is_named = name == Some(text) || session.session_id.starts_with(text);
+            is_trashed == is_of_deleted && is_named
+        };
+        sessions.extend(list.sessions.into_iter().filter(is_meant));
+        query.after = list.page.and_then(|page| page.next);
+        if query.after.is_none() {
+            break;
         }
-    };
+    }
     let row = |session: TeamSession| {
         let (name, modified) = session.row.map(|row| (row.name, row.modified)).unzip();
         ListedRow {
@@ -295,10 +325,7 @@ fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result
             modified: modified.unwrap_or_default(),
         }
     };
-    let is_deleted = |session: &TeamSession| session.row.as_ref().is_some_and(|row| row.is_trashed);
-    let sessions = list.sessions.into_iter();
-    let sessions = sessions.filter(|session| is_deleted(session) == is_of_deleted);
-    Ok(sessions.map(row).collect())
+    Ok(sessions.into_iter().map(row).collect())
 }
 
 /// Follows one session until an interrupt.

@@ -170,7 +170,7 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     };
     let query = list.words.join(" ");
     let query = (!query.is_empty()).then_some(query);
-    let params = json!({ "cwd": cwd, "query": query, "source": list.from, "local": list.local,
+    let mut params = json!({ "cwd": cwd, "query": query, "source": list.from, "local": list.local,
         "tags": list.tag, "branch": list.branch, "archived": list.archived,
         "pinned": list.pinned.then_some(true) });
     let answered = daemon.call("list_sessions", &params.to_string())?;
@@ -180,6 +180,13 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
         archived_count,
     } = serde_json::from_str(answered.get()).context(reading)?;
     let mut team: TeamAnswer = serde_json::from_str(answered.get()).context(reading)?;
+    while let Some(next) = team.next(list.limit) {
+        if let Some(params) = params.as_object_mut() {
+            params.insert("teamCursor".to_owned(), json!(next));
+        }
+        let page = daemon.call("list_sessions", &params.to_string())?;
+        team.extend(serde_json::from_str(page.get()).context(reading)?);
+    }
     let total = sessions.len();
     sessions.truncate(list.limit);
     team.truncate(list.limit);

@@ -20,6 +20,7 @@ pub(super) struct TeamAnswer {
     #[serde(default)]
     team_at_least: bool,
     team_diagnostic: Option<TeamDiagnostic>,
+    next_team_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +40,7 @@ pub(super) struct OpenMachine {
 struct TeamLine {
     session_id: String,
     name: Option<String>,
+    first_message: Option<String>,
     cwd: Option<String>,
     modified: Option<String>,
     entries: Option<u64>,
@@ -51,6 +53,22 @@ impl TeamAnswer {
         if let Some(team) = &mut self.team {
             team.truncate(limit);
         }
+    }
+
+    /// The cursor of the next page, if fewer rows than `limit` are known.
+    pub(super) fn next(&self, limit: usize) -> Option<&str> {
+        let known = self.team.as_ref().map_or(0, Vec::len);
+        self.next_team_cursor.as_deref().filter(|_| known < limit)
+    }
+
+    /// Adds the next page.
+    pub(super) fn extend(&mut self, page: Self) {
+        self.team
+            .get_or_insert_default()
+            .extend(page.team.unwrap_or_default());
+        self.next_team_cursor = page.next_team_cursor;
+        // The last page says whether rows are lacking.
+        self.team_diagnostic = page.team_diagnostic;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -113,6 +131,16 @@ impl TeamAnswer {
     }
 }
 
+/// The name of a session, or else its first message. `None` if it has neither.
+pub(super) fn title(
+    screen: &Screen,
+    name: Option<&str>,
+    first_message: Option<&str>,
+) -> Option<String> {
+    let name = name.map(|name| screen.style(Style::Bold, &terminal::line(name)));
+    name.or_else(|| first_message.map(|first| terminal::line(first).into_owned()))
+}
+
 /// The line of a session: `WHEN  ID  NAME  214 entries  build-7:/srv/agent  open on laptop`. The id is not cut, since
 /// opening the session needs it.
 fn line(screen: &Screen, row: &TeamLine, now: Millis) -> String {
@@ -122,8 +150,11 @@ fn line(screen: &Screen, row: &TeamLine, now: Millis) -> String {
         screen.style(Style::Dim, &at),
         screen.style(Style::Cyan, &terminal::line(&row.session_id)),
     ];
-    let name = row.name.as_deref().map(terminal::line);
-    parts.extend(name.map(|name| screen.style(Style::Bold, &name)));
+    parts.extend(title(
+        screen,
+        row.name.as_deref(),
+        row.first_message.as_deref(),
+    ));
     parts.extend(
         row.entries
             .map(|entries| count(entries, "entry", "entries")),

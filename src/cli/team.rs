@@ -1,9 +1,11 @@
 //! `treelined pull --list`, and the descriptions of sessions that `treelined push` adds to the list of the
 //! team.
 
+use super::list_team::title;
 use super::screen::{Screen, Style};
 use super::words::count;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::error::{Error, Result};
@@ -79,20 +81,18 @@ const MOST_NAMED: usize = 20;
 
 /// Reports on stderr the sessions that the list of the team has, and the stream has lost.
 pub(super) fn note_missing(log: &dyn Engine) -> io::Result<()> {
-    let missing = match TeamRows::of(log).list(&TeamQuery::default()) {
-        Ok(list) => list.missing,
+    let missing = match missing(log) {
+        Ok(missing) if missing.is_empty() => return Ok(()),
+        Ok(missing) => missing,
         Err(error) => return note(&error),
     };
-    if missing.is_empty() {
-        return Ok(());
-    }
     let sessions = count(missing.len() as u64, "session", "sessions");
     let mut out = io::stderr();
     writeln!(
         out,
         "note: the stream has lost {sessions} that no machine has pushed since: run `treelined push --all` where they are"
     )?;
-    for row in missing.iter().take(MOST_NAMED) {
+    for row in missing.values().take(MOST_NAMED) {
         let name = row.name.as_deref().unwrap_or_default();
         let [id, name, host] = [&*row.session_id, name, &row.host].map(terminal::line);
         writeln!(out, "  {id}  {name}  on {host}")?;
@@ -101,6 +101,37 @@ pub(super) fn note_missing(log: &dyn Engine) -> io::Result<()> {
         None | Some(0) => Ok(()),
         Some(more) => writeln!(out, "  and {more} more"),
     }
+}
+
+/// The sessions that the list describes, and the stream has lost.
+fn missing(log: &dyn Engine) -> Result<BTreeMap<String, TeamRow>> {
+    let rows = TeamRows::of(log);
+    let mut missing = BTreeMap::new();
+    let mut query = TeamQuery {
+        limit: PAGE,
+        ..TeamQuery::default()
+    };
+    loop {
+        let list = rows.list(&query)?;
+        let described = list.missing.into_iter();
+        missing.extend(described.map(|row| (row.session_id.clone(), row)));
+        query.after = list.page.and_then(|page| page.next);
+        if query.after.is_none() {
+            break;
+        }
+    }
+    let mut after: Option<String> = None;
+    while !missing.is_empty() {
+        let mut ids = log.list_after(after.as_deref())?;
+        for id in &ids {
+            missing.remove(id);
+        }
+        after = ids.pop();
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(missing)
 }
 
 /// Prints the deleted sessions of the stream, or the others. If the list of the team cannot be read, only
@@ -154,6 +185,7 @@ fn list_ids(log: &dyn Engine, screen: &mut Screen, is_json: bool) -> anyhow::Res
                 session_id: session_id.clone(),
                 row: None,
                 open_on: Vec::new(),
+                place: None,
             };
             write(screen, &bare, is_json)?;
         }
@@ -190,8 +222,8 @@ fn line(session: &TeamSession) -> anyhow::Result<String> {
 fn print(screen: &mut Screen, session: &TeamSession) -> io::Result<()> {
     let mut parts = vec![screen.style(Style::Cyan, &terminal::line(&session.session_id))];
     if let Some(row) = &session.row {
-        let name = row.name.as_deref().map(terminal::line);
-        parts.extend(name.map(|name| screen.style(Style::Bold, &name)));
+        let first = Some(&*row.first_message).filter(|first| !first.is_empty());
+        parts.extend(title(screen, row.name.as_deref(), first));
         parts.push(count(row.entries, "entry", "entries"));
         let place = format!("on {}  {}", terminal::line(&row.host), row.modified);
         parts.push(screen.style(Style::Dim, &place));

@@ -14,7 +14,7 @@ pub const KNOWN_FILES_BYTES: usize = 96 << 20;
 /// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
 
-/// The rows of the team's sessions. Rows beyond the limit are left out of the list (`fleet::team`). Three things take
-/// memory beyond this limit: the ids of the rows take as much again, the sessions that others have open take as much
-/// again, and a list of all rows takes twice as much.
+/// The newest rows of the team's sessions; older rows are read again for each page (`fleet::team`). Three things take
+/// memory beyond this limit: the part of the older rows that was read last takes as much again, the sessions that others
+/// have open take as much again, and the ids of a team that has few sessions take twice as much.
 pub const TEAM_BYTES: usize = 12 << 20;

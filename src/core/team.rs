@@ -45,20 +45,46 @@ pub struct TeamSession {
     pub row: Option<TeamRow>,
     /// The other daemons that have the session open, sorted by host.
     pub open_on: Vec<OpenElsewhere>,
+    /// The place of the description in the order in which the servers got the descriptions, if they keep one. It is
+    /// then the order of the list.
+    pub place: Option<u64>,
+}
+
+/// The cursor of the descriptions before this place begins with this.
+const PLACE: char = '#';
+
+/// The cursor of the page of the descriptions before this place.
+pub fn cursor_before(place: u64) -> String {
+    format!("{PLACE}{place}")
+}
+
+/// The place in a cursor; `None` if the cursor names a session by its time and its id.
+pub fn place_of(cursor: &str) -> Option<u64> {
+    cursor.strip_prefix(PLACE)?.parse().ok()
 }
 
 impl TeamSession {
-    /// Names the session as the last one of a page. It has the time of the last activity, which is empty for a session
-    /// without a description.
+    /// Names the session as the last one of a page: by its place, or else by the time of the last activity, which is
+    /// empty for a session without a description, and its id.
     pub fn cursor(&self) -> String {
-        format!("{} {}", self.modified(), self.session_id)
+        match self.place {
+            Some(place) => cursor_before(place),
+            None => format!("{} {}", self.modified(), self.session_id),
+        }
     }
 
     /// Whether the session comes after the one that a cursor names.
     pub fn is_after(&self, cursor: Option<&str>) -> bool {
+        if let Some(before) = cursor.and_then(place_of) {
+            return self.place.is_none_or(|place| place < before);
+        }
         let Some((modified, id)) = cursor.and_then(|cursor| cursor.split_once(' ')) else {
             return true;
         };
+        // Sessions without a place are after all that have one.
+        if self.place.is_some() {
+            return false;
+        }
         let order = modified.cmp(self.modified());
         order.then_with(|| (*self.session_id).cmp(id)).is_gt()
     }
@@ -73,11 +99,12 @@ impl TeamSession {
 pub struct TeamList {
     /// The name of the team's stream.
     pub stream: String,
-    /// The session with the latest activity first. Sessions without a description are at the end, sorted by id.
+    /// The session with the latest activity first, or with the latest place. Sessions without a description are at the
+    /// end, sorted by id.
     pub sessions: Vec<TeamSession>,
     by_id: HashMap<String, usize>,
-    /// Sessions that the stream had before it was created again, and that no machine has pushed after that. Sorted by
-    /// id.
+    /// Descriptions from before the stream was created again, in the part of the list that was read. Some of these
+    /// sessions may have been pushed after that.
     pub missing: Vec<TeamRow>,
     /// The ids of sessions that were erased lately.
     pub erased: HashSet<String>,
@@ -176,7 +203,8 @@ impl TeamList {
     /// Sorts the sessions.
     pub fn new(stream: String, mut sessions: Vec<TeamSession>) -> Self {
         sessions.sort_by(|a, b| {
-            let activity = |of: &TeamSession| of.row.as_ref().map(|row| row.modified.clone());
+            let activity =
+                |of: &TeamSession| (of.place, of.row.as_ref().map(|row| row.modified.clone()));
             activity(b)
                 .cmp(&activity(a))
                 .then_with(|| a.session_id.cmp(&b.session_id))
@@ -230,6 +258,7 @@ mod tests {
             session_id: id.to_owned(),
             row,
             open_on: Vec::new(),
+            place: None,
         }
     }
 
@@ -248,5 +277,27 @@ mod tests {
         assert_eq!(ids, ["new", "old", "bare1", "bare2"]);
         assert_eq!(list.find("old"), list.sessions.get(1));
         assert_eq!(list.find("other"), None);
+    }
+
+    #[test]
+    fn a_page_goes_on_at_the_place_of_its_last_session() {
+        let placed = |id: &str, place| TeamSession {
+            place: Some(place),
+            // The clocks of machines differ, so the places decide.
+            ..session(id, Some("2026-01-01T00:00:00.000Z"))
+        };
+        let sessions = vec![session("bare", None), placed("a", 3), placed("b", 10)];
+        let list = TeamList::new("s".to_owned(), sessions);
+        let after = |cursor: &str| {
+            let after = list.sessions.iter().filter(|of| of.is_after(Some(cursor)));
+            after.map(|of| &*of.session_id).collect::<Vec<_>>()
+        };
+        let [first, second, last] = &list.sessions[..] else {
+            panic!("{list:?}");
+        };
+        assert_eq!(after(&first.cursor()), ["a", "bare"]);
+        assert_eq!(after(&second.cursor()), ["bare"]);
+        assert_eq!(after(&cursor_before(3)), ["bare"]);
+        assert!(after(&last.cursor()).is_empty());
     }
 }

@@ -71,13 +71,8 @@ pub trait TeamIndex: Send + Sync {
     /// Reports that this daemon has no session open.
     fn say_closed(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// A page of the list, or the whole list. `None` if the whole list has not changed since the last call, unless
-    /// `always` is set.
-    fn list<'a>(
-        &'a self,
-        query: &'a TeamQuery,
-        always: bool,
-    ) -> BoxFuture<'a, Result<Option<TeamList>>>;
+    /// A page of the list.
+    fn list<'a>(&'a self, query: &'a TeamQuery) -> BoxFuture<'a, Result<TeamList>>;
 
     /// Makes lines of one session known to [`Self::find`]. Returns false if there is nothing to do.
     fn add_texts(&self) -> BoxFuture<'_, Result<bool>> {

@@ -243,7 +243,11 @@ async fn copy_stored(
 
 /// Publishes lines of other programs, and lines that wait in the file. Returns whether there were any. An incomplete
 /// line that was already there at the last look is ended.
-async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool, news: &LogHook) -> Result<bool> {
+pub(crate) async fn look(
+    file: &Arc<ReplicatedFile>,
+    was_unequal: bool,
+    news: &LogHook,
+) -> Result<bool> {
     let torn = match was_unequal {
         true => TornLine::Close,
         false => TornLine::Leave,
@@ -260,7 +264,9 @@ async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool, news: &LogHook) -> 
     noticing(file, news, work).await
 }
 
-/// Runs work on a blocking thread. If lines waited in the file and the work has published all of them, calls the hook.
+/// Runs work on a blocking thread. Calls the hook if lines of other programs were published, or if lines no longer wait
+/// in the file although somebody was told that they do. An append may find the lines in the log meanwhile, and so may an
+/// opening of the session.
 async fn noticing<T: Send + 'static>(
     file: &Arc<ReplicatedFile>,
     news: &LogHook,
@@ -268,10 +274,13 @@ async fn noticing<T: Send + 'static>(
 ) -> Result<T> {
     let (file, news) = (Arc::clone(file), Arc::clone(news));
     blocking(move || {
-        let (waited, before) = (file.waits(), file.published());
+        let before = file.published();
+        // The result is kept: the lines that wait now may be in the log after the work.
+        file.waits();
         let done = work(&file)?;
+        let has_published = file.published() > before;
         // More lines may have been written to the file during the work.
-        if (waited || file.published() > before) && !file.waits() {
+        if file.has_stopped_waiting() || (has_published && !file.waits()) {
             news(LogNews::Published);
         }
         Ok(done)

@@ -8,6 +8,7 @@ use super::nats_log::{NO_STREAM, NatsLog, connect, refused};
 use super::objects;
 use super::settings::NatsSettings;
 use super::subject;
+use super::team::nats_index::rows_stream;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
@@ -125,7 +126,7 @@ fn bucket_streams(settings: &NatsSettings) -> [String; 3] {
     let stream = &settings.stream;
     [
         objects::stream_name(settings),
-        format!("KV_{stream}-sessions"),
+        rows_stream(settings),
         format!("KV_{stream}-presence"),
     ]
 }

@@ -136,6 +136,8 @@ pub struct StreamState {
     #[serde(default)]
     pub bytes: u64,
     #[serde(default)]
+    pub(crate) first_seq: u64,
+    #[serde(default)]
     pub last_seq: u64,
     #[serde(default)]
     pub num_subjects: u64,

@@ -7,7 +7,7 @@ use super::hints::FollowedMessages;
 use super::quiet::QuietSession;
 use super::settings::Retention;
 use super::stream::NatsLog;
-use super::team::buckets::TeamBuckets;
+use super::team::nats_index::NatsIndex;
 use futures_util::future::BoxFuture;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -51,14 +51,14 @@ impl Engine for NatsLog {
 
     fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>> {
         Box::pin(async {
-            let buckets = TeamBuckets::new(&self.access(), String::new(), String::new());
-            buckets.open_sessions().await
+            let index = NatsIndex::new(&self.access(), String::new(), String::new());
+            index.open_sessions().await
         })
     }
 
     fn index(&self, host: &str, daemon: &str) -> Box<dyn TeamIndex> {
         let (host, daemon) = (host.to_owned(), daemon.to_owned());
-        Box::new(TeamBuckets::new(&self.access(), host, daemon))
+        Box::new(NatsIndex::new(&self.access(), host, daemon))
     }
 }
 

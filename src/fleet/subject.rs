@@ -4,6 +4,9 @@
 pub(super) const PREFIX: &str = "treelined.s.";
 /// The subjects of a stream that keeps sessions.
 pub(super) const ALL: &str = "treelined.s.*";
+/// The subject of the row of each session begins with this, and ends with the key of the session.
+#[cfg(feature = "nats")]
+pub(super) const ROWS: &str = "treelined.r.";
 /// If an id cannot be a token of a subject, its key begins with this, and the hex of its bytes follows.
 const ENCODED: &str = "x-";
 

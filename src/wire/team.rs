@@ -16,6 +16,10 @@ pub struct TeamSessionRow {
     /// The session's name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The first message of the user, as in rows of files. Absent if there is none, or if no machine has described the
+    /// session. Untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_message: Option<String>,
     /// The working directory in the header. Absent if no machine has described the session. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -61,6 +65,9 @@ impl TeamSessionRow {
         Self {
             session_id: session.session_id.clone(),
             name: row.and_then(|row| row.name.clone()),
+            first_message: row
+                .map(|row| row.first_message.clone())
+                .filter(|first| !first.is_empty()),
             cwd: row.map(|row| row.cwd.clone()),
             created: row.map(|row| row.created.clone()),
             modified: row.map(|row| row.modified.clone()),

@@ -166,6 +166,14 @@ impl Daemon {
             .collect()
     }
 
+    /// The resident memory of the daemon, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
+        kilobytes.parse::<u64>().unwrap() << 10
+    }
+
     /// Kills the daemon.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

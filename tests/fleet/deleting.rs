@@ -454,9 +454,9 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     daemon.done("delete_session", by_id(&session));
     // This row says that a session is deleted, but the session is not deleted.
     fleet.with(async |context| {
-        let subject = "$KV.treelined-sessions.alive";
-        let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
-        let stored = bucket.get_last_raw_message_by_subject(subject).await;
+        let subject = "treelined.r.alive";
+        let rows = context.get_stream("treelined-rows").await.unwrap();
+        let stored = rows.get_last_raw_message_by_subject(subject).await;
         let mut row: Value = serde_json::from_slice(&stored.unwrap().payload).unwrap();
         row["trashed"] = json!(true);
         let sent = context.publish(subject, row.to_string().into());

@@ -2,6 +2,7 @@
 
 use crate::daemon::{Daemon, message};
 use crate::queue::{queued, until};
+use crate::single::Single;
 use crate::support::{Fleet, Machine};
 use serde_json::json;
 use std::fs;
@@ -401,4 +402,44 @@ fn a_list_names_the_params_that_rows_of_the_team_cannot_answer() {
     assert!(noted.contains("`tags`"), "{noted}");
     let shown = &there.done(&["list", "--all", "--tag", "build", "--json"])[0];
     assert!(shown["teamDiagnostic"]["message"].is_string(), "{shown}");
+}
+
+/// Rows of the team once had no first message, so a session without a name was an id alone.
+#[test]
+fn a_row_of_the_team_has_the_first_message() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let [here, there] = [server.machine(""), server.machine("")];
+    here.until_sound(&["doctor", "--cluster", "--create"]);
+    let (mut writer, mut reader) = (Daemon::start(&here), Daemon::start(&there));
+    let made = writer.done("create_session", json!({ "cwd": "/c" }));
+    let session = made["session"]["sessionId"].as_str().unwrap().to_owned();
+    let long = format!("Why is the build red?\n{}", "x".repeat(5000));
+    writer.say(&session, &long);
+    writer.say(&session, "Another question");
+    let of_file = writer.done("list_sessions", json!({}))["sessions"][0]["firstMessage"].clone();
+    let of_file = of_file.as_str().unwrap();
+    assert!(of_file.starts_with("Why is the build red?"), "{of_file}");
+    until(|| {
+        let row = reader.done("list_sessions", json!({}))["team"][0].clone();
+        row["firstMessage"] == of_file && row.get("name").is_none()
+    });
+    writer.end();
+    reader.end();
+    for args in [&["pull", "--list"][..], &["list", "--all"]] {
+        let shown = String::from_utf8(there.run(args).stdout).unwrap();
+        assert!(shown.contains("  Why is the build red?"), "{shown}");
+    }
+    let rows = there.done(&["pull", "--list", "--json"]);
+    assert_eq!(rows[0]["firstMessage"], of_file);
+    // A session without messages has none.
+    here.make("empty", 0, 0);
+    here.done(&["push", "empty", "--json"]);
+    let rows = there.done(&["pull", "--list", "--json"]);
+    let empty = rows.iter().find(|row| row["sessionId"] == "empty").unwrap();
+    assert_eq!(
+        (empty["entries"].clone(), empty.get("firstMessage")),
+        (json!(0), None)
+    );
 }

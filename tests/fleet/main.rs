@@ -26,6 +26,7 @@ mod queue;
 mod reads;
 mod refill;
 mod retention;
+mod rows;
 mod security;
 mod single;
 mod support;

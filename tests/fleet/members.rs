@@ -24,7 +24,7 @@ fn hostile_calls() -> Vec<(String, Value)> {
     for stream in [
         "treelined",
         "OBJ_treelined-lines",
-        "KV_treelined-sessions",
+        "treelined-rows",
         "KV_treelined-presence",
     ] {
         let of = |verb: &str, body: Value| (format!("$JS.API.STREAM.{verb}.{stream}"), body);
@@ -90,7 +90,7 @@ impl Team {
     async fn streams(&self) -> Vec<(u64, stream::Config)> {
         let context = jetstream::new(self.connect("admin").await);
         let mut streams = Vec::new();
-        for name in ["treelined", "OBJ_treelined-lines", "KV_treelined-sessions"] {
+        for name in ["treelined", "OBJ_treelined-lines", "treelined-rows"] {
             let mut stream = context.get_stream(name).await.unwrap();
             let info = stream.info().await.unwrap();
             streams.push((info.state.messages, info.config.clone()));
@@ -183,7 +183,7 @@ fn a_member_removes_and_changes_nothing() {
         let mut refused = 0;
         for subject in [
             "treelined.s.s",
-            "$KV.treelined-sessions.s",
+            "treelined.r.s",
             "$O.treelined-lines.M.x",
             "$O.treelined-lines.C.x",
         ] {

@@ -21,6 +21,15 @@ pub(crate) struct Single {
 impl Single {
     /// Starts a server with these lines in its configuration. `None` if the tests run without servers.
     pub(crate) fn start(lines: impl FnOnce(&Path) -> String) -> Option<Self> {
+        Self::synced("sync_interval: always", lines)
+    }
+
+    /// Like `start`, but a server of NATS does not sync each write, so that a test can write very much.
+    pub(crate) fn unsynced() -> Option<Self> {
+        Self::synced("", |_| String::new())
+    }
+
+    fn synced(sync: &str, lines: impl FnOnce(&Path) -> String) -> Option<Self> {
         if postgres().is_some() {
             return Some(Self::postgres(""));
         }
@@ -28,7 +37,7 @@ impl Single {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let config = format!(
-            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: {:?}, sync_interval: always }}\n{}\n",
+            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: {:?}, {sync} }}\n{}\n",
             folder.path().join("data"),
             lines(folder.path())
         );

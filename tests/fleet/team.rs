@@ -37,7 +37,10 @@ impl Daemon {
     fn until(&self, wanted: impl Fn(&TeamList) -> bool) -> Arc<TeamList> {
         let began = Instant::now();
         loop {
-            let list = self.team.list(&TeamQuery::default());
+            let list = self.team.list(&TeamQuery {
+                limit: 1000,
+                ..TeamQuery::default()
+            });
             if wanted(&list) {
                 return list;
             }
@@ -82,12 +85,12 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     laptop.done(&["push", "--all", "--json"]);
     // This session has no row, like a session that an earlier version pushed.
     fleet.with(async |context| {
-        let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
-        assert_eq!(bucket.cached_info().config.num_replicas, 3);
+        let rows = context.get_stream("treelined-rows").await.unwrap();
+        assert_eq!(rows.cached_info().config.num_replicas, 3);
         // This is how the tools of NATS remove a key.
         let mut headers = async_nats::HeaderMap::new();
         headers.insert("KV-Operation", "DEL");
-        let subject = "$KV.treelined-sessions.plain";
+        let subject = "treelined.r.plain";
         let sent = context.publish_with_headers(subject, headers, "".into());
         sent.await.unwrap().await.unwrap();
     });
@@ -181,10 +184,10 @@ fn a_row_that_changes_often_is_written_once_a_second_with_its_last_state() {
     daemon.team.end();
     let seconds = began.elapsed().as_secs();
     let written = fleet.with(async |context| {
-        let mut bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
-        let written = bucket.info().await.unwrap().state.last_sequence;
-        let subject = "$KV.treelined-sessions.busy";
-        let last = bucket.get_last_raw_message_by_subject(subject).await;
+        let mut rows = context.get_stream("treelined-rows").await.unwrap();
+        let written = rows.info().await.unwrap().state.last_sequence;
+        let subject = "treelined.r.busy";
+        let last = rows.get_last_raw_message_by_subject(subject).await;
         let last: Value = serde_json::from_slice(&last.unwrap().payload).unwrap();
         assert_eq!(last["entries"], 999);
         written
@@ -260,9 +263,9 @@ fn the_sessions_of_a_dead_daemon_leave_the_list_by_the_age_of_its_row() {
     reader.until(|list| is_open(list, "left", 0));
 }
 
-/// A missing bucket, or unreadable rows in it, only make the list incomplete.
+/// A missing stream, or unreadable rows in it, only make the list incomplete.
 #[test]
-fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
+fn a_list_without_streams_or_with_garbage_says_that_it_is_incomplete() {
     let Some(fleet) = Fleet::get(36) else { return };
     let fleet = fleet.with_stream();
     let laptop = Machine::new(&fleet);
@@ -271,7 +274,7 @@ fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
     fleet.with(async |context| {
         let garbage = [("kept", "{"), ("strange", "null"), ("other", "\u{0}")];
         for (key, value) in garbage {
-            let subject = format!("$KV.treelined-sessions.{key}");
+            let subject = format!("treelined.r.{key}");
             let sent = context.publish(subject, value.into()).await.unwrap();
             sent.await.unwrap();
         }
@@ -292,8 +295,8 @@ fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
     daemon.team.note(row("kept", 1));
     daemon.until(|list| list.find("kept").is_some_and(|of| of.row.is_some()));
 
-    for bucket in ["KV_treelined-sessions", "KV_treelined-presence"] {
-        fleet.with(async |context| context.delete_stream(bucket).await.unwrap());
+    for stream in ["treelined-rows", "KV_treelined-presence"] {
+        fleet.with(async |context| context.delete_stream(stream).await.unwrap());
     }
     let listed = laptop.run(&["pull", "--list", "--json"]);
     assert!(listed.status.success());

@@ -22,10 +22,11 @@ fn a_session_goes_from_one_machine_to_another_byte_for_byte() {
         53
     );
     let listed = server.done(&["pull", "--list", "--json"]);
-    let ids: Vec<&str> = listed
+    let mut ids: Vec<&str> = listed
         .iter()
         .map(|row| row["sessionId"].as_str().unwrap())
         .collect();
+    ids.sort_unstable();
     assert_eq!(ids, ["a.b", "s2"]);
     let pulled = server.done(&["pull", "--all", "--json"]);
     assert_eq!(

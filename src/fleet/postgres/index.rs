@@ -3,11 +3,11 @@
 
 use super::pages;
 use super::pool::{ANSWER, Params, Pool, ask};
-use super::refusal::{Failure, unreadable, unsigned};
+use super::refusal::{Failure, unreadable};
 use super::texts;
 use crate::engine::TeamIndex;
 use crate::subject;
-use crate::team::cache::{BucketValue, TeamCache};
+use crate::team::parts::ListParts;
 use crate::team::presence;
 use crate::team::row::StoredRow;
 use futures_util::future::BoxFuture;
@@ -92,19 +92,14 @@ impl PgIndex {
             pages::read(&self.pool, query, here),
             ask(&self.pool, OPEN, others),
         )?;
-        let mut cache = TeamCache::new(&self.database, &self.created);
-        // The tables never have a row that describes more lines than the session has, so no row is refused for its
-        // sequence.
-        cache.take_last(u64::MAX);
-        let mut ids = Vec::new();
-        for (number, row) in (0..).zip(page.rows.iter().chain(&known.rows)) {
-            ids.push(take_row(&mut cache, row, number)?);
+        let mut parts = ListParts::default();
+        for row in page.rows.iter().chain(&known.rows) {
+            self.add(row, &mut parts)?;
         }
-        cache.take_ids(ids, 0);
         let open: std::result::Result<Vec<String>, _> =
             open.rows.iter().map(|row| row.try_get(0)).collect();
         let open = open.map_err(unreadable)?;
-        cache.take_presences(open.iter().map(String::as_bytes));
+        parts.add_presences(open.iter().map(String::as_bytes));
         let changes = changes.rows.first();
         let changed: Option<(String, i64)> = changes
             .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
@@ -113,7 +108,7 @@ impl PgIndex {
         let (changed, now) = changed.unwrap_or_default();
         let mut mark = DefaultHasher::new();
         (changed, open).hash(&mut mark);
-        let mut list = cache.list();
+        let mut list = parts.list(&self.database);
         list.erased = self.erased(now).await?;
         list.page = Some(TeamPage {
             count: page.count,
@@ -122,6 +117,18 @@ impl PgIndex {
             mark: mark.finish(),
         });
         Ok(list)
+    }
+
+    /// Adds a row with the id of a session and its description, which may be empty.
+    fn add(&self, row: &Row, parts: &mut ListParts) -> Result<()> {
+        let session: String = row.try_get(0).map_err(unreadable)?;
+        let body: String = row.try_get(1).map_err(unreadable)?;
+        let stored = StoredRow::decode(&subject::key(&session), body.as_bytes());
+        parts.add_damaged(usize::from(stored.is_none() && !body.is_empty()));
+        // A row of earlier tables says nothing of these.
+        let stored = stored.filter(|stored| stored.stream_created == self.created);
+        parts.add(session, None, stored.map(|stored| stored.row));
+        Ok(())
     }
 
     /// The sessions that were erased until `now`. Reads only those that are new since the last read, by the clock of the
@@ -138,18 +145,6 @@ impl PgIndex {
         erased.at = now;
         Ok(erased.ids.clone())
     }
-}
-
-/// Takes a row with the id of a session and its description, which may be empty. Returns the id.
-fn take_row(cache: &mut TeamCache, row: &Row, number: i64) -> Result<String> {
-    let session: String = row.try_get(0).map_err(unreadable)?;
-    let body: String = row.try_get(1).map_err(unreadable)?;
-    cache.take_row(BucketValue {
-        key: subject::key(&session),
-        value: body.into_bytes(),
-        revision: unsigned(number),
-    });
-    Ok(session)
 }
 
 /// Converts a time for the database, which has no function for whole microseconds.
@@ -201,13 +196,10 @@ impl TeamIndex for PgIndex {
         Box::pin(async move { self.write(SAY_CLOSED, &[(&self.daemon, Type::TEXT)]).await })
     }
 
-    fn list<'a>(
-        &'a self,
-        query: &'a TeamQuery,
-        _always: bool,
-    ) -> BoxFuture<'a, Result<Option<TeamList>>> {
-        Box::pin(async move { self.read(query).await.map(Some) })
+    fn list<'a>(&'a self, query: &'a TeamQuery) -> BoxFuture<'a, Result<TeamList>> {
+        Box::pin(self.read(query))
     }
+
     fn add_texts(&self) -> BoxFuture<'_, Result<bool>> {
         Box::pin(texts::add(&self.pool))
     }

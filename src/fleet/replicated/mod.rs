@@ -84,6 +84,8 @@ pub struct ReplicatedFile {
     left_behind: Notify,
     /// How often lines that only the file had were published. Appends do not count.
     published: AtomicU64,
+    /// Whether a caller was told that lines wait in the file, since the follower last reported that none do.
+    has_waited: AtomicBool,
 }
 
 /// The lines that only the file had, in the log.
@@ -115,6 +117,7 @@ impl ReplicatedFile {
             is_closing: AtomicBool::new(false),
             left_behind: Notify::new(),
             published: AtomicU64::new(0),
+            has_waited: AtomicBool::new(false),
         })
     }
 
@@ -178,7 +181,17 @@ impl ReplicatedFile {
             return false;
         }
         let known = self.known(status.identity);
-        known.is_none_or(|known| known.offset < status.size)
+        let waits = known.is_none_or(|known| known.offset < status.size);
+        if waits {
+            self.has_waited.store(true, Ordering::Relaxed);
+        }
+        waits
+    }
+
+    /// Whether no lines wait in the file any more, although a caller of [`Self::waits`] was told that some do. True only
+    /// once.
+    pub(crate) fn has_stopped_waiting(&self) -> bool {
+        !self.waits() && self.has_waited.swap(false, Ordering::Relaxed)
     }
 
     /// How far this file is known to be in the log.

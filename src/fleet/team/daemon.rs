@@ -70,7 +70,7 @@ struct Listing {
 impl Listing {
     /// Whether the list is young and answers a query.
     fn is_fresh(&self, query: &TeamQuery) -> bool {
-        let answers = self.has_failed || self.list.page.is_none() || self.query == *query;
+        let answers = self.has_failed || self.query == *query;
         let time = match self.has_failed {
             true => AFTER_FAILURE,
             false => FRESH,
@@ -265,21 +265,13 @@ impl SharedTeam {
         let Some(servers) = self.servers.get() else {
             return;
         };
-        let (query, always) = {
-            let listing = lock(&self.listing);
-            let is_unknown = listing.has_failed || listing.at.is_none();
-            (listing.query.clone(), is_unknown)
-        };
-        let read = servers.index.list(&query, always).await;
+        let query = lock(&self.listing).query.clone();
+        let read = servers.index.list(&query).await;
         let mut listing = lock(&self.listing);
         match read {
             Ok(list) => {
-                // There may be no new list, but the old list may have been marked as incomplete meanwhile. Then the
-                // next call reads the whole list.
-                if let Some(list) = list {
-                    listing.list = Arc::new(list);
-                    listing.has_failed = false;
-                }
+                listing.list = Arc::new(list);
+                listing.has_failed = false;
             }
             Err(error) => listing.fail(error.kind, error.message.to_string()),
         }
@@ -314,9 +306,8 @@ impl TeamRows {
         self.runtime.block_on(self.index.write_row(row))
     }
 
-    /// The sessions of the team, or a page of them, with all daemons that have them open.
+    /// A page of the sessions of the team, with all daemons that have them open.
     pub fn list(&self, query: &TeamQuery) -> Result<TeamList> {
-        let list = self.runtime.block_on(self.index.list(query, true))?;
-        list.ok_or_else(|| Error::new(Kind::LogUnavailable, "the servers gave no list"))
+        self.runtime.block_on(self.index.list(query))
     }
 }

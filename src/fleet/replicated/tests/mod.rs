@@ -4,6 +4,8 @@
 mod apart;
 mod deletion;
 mod looking_up;
+#[cfg(feature = "team")]
+mod waiting;
 
 use super::*;
 use crate::backend::LogParts;
@@ -24,6 +26,8 @@ struct FolderLog {
     origin: AtomicU64,
     /// Called by the next append, while it waits for its answer.
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// Called by the next read.
+    on_read: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl FolderLog {
@@ -48,6 +52,10 @@ impl LogBackend for FolderLog {
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
+        let on_read = lock(&self.on_read).take();
+        if let Some(on_read) = on_read {
+            on_read();
+        }
         let origin = self.origin.load(Ordering::Relaxed);
         let from = Position(from.0.saturating_sub(origin));
         let mut end = Position(origin + from.0);
@@ -106,6 +114,7 @@ impl Setup {
             is_away: AtomicBool::new(false),
             origin: AtomicU64::new(0),
             meanwhile: Mutex::default(),
+            on_read: Mutex::default(),
         });
         let setup = Self { folder, log };
         let text = [header(), lines.concat()].concat();

@@ -430,6 +430,7 @@ mod tests {
             session_id: id.to_owned(),
             row: None,
             open_on: Vec::new(),
+            place: None,
         };
         let team = TeamList::new("log".to_owned(), vec![session("s"), session("t")]);
         let log = LogMembers {

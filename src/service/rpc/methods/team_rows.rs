@@ -281,6 +281,7 @@ mod tests {
                 host: "laptop".to_owned(),
                 since: "2026-11-22T08:20:03.000Z".to_owned(),
             }],
+            place: None,
         }
     }
 
@@ -289,6 +290,7 @@ mod tests {
             session_id: id.to_owned(),
             row: None,
             open_on: Vec::new(),
+            place: None,
         }
     }
 
