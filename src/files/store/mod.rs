@@ -49,6 +49,12 @@ use watched::Watching;
 /// How long the process waits at its end for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
 
+/// Lends these bytes until the value is dropped; `None` if there are not enough.
+pub type Lender = dyn Fn(u64) -> Option<Box<dyn Send>> + Send + Sync;
+
+/// The memory of an update of the search index: a segment that is written, and the counts that threads are making.
+const INDEX_BYTES: u64 = 64 << 20;
+
 /// The session directory.
 pub struct Store {
     path: PathBuf,
@@ -70,6 +76,8 @@ pub struct Store {
     marks: ReadMarks,
     marked_rows: MarkedRows,
     kept: Arc<Kept>,
+    /// Lends the memory of the search index while it is updated.
+    lender: OnceLock<Box<Lender>>,
     /// Whether the search index is being updated.
     indexing: Arc<AtomicBool>,
     /// This is cancelled when the process ends.
@@ -94,6 +102,7 @@ impl Store {
         Self {
             path,
             kept: Arc::new(kept),
+            lender: OnceLock::new(),
             root: OnceLock::new(),
             folders: Mutex::default(),
             catalogue: Mutex::default(),
@@ -211,9 +220,14 @@ impl Store {
             IndexingGuard(Arc::clone(&self.indexing)),
             self.ending.clone(),
         );
+        let lent = self.lender.get().map(|lender| lender(INDEX_BYTES));
+        // The next search tries again.
+        if lent.as_ref().is_some_and(Option::is_none) {
+            return;
+        }
         self.keep(move || {
             work(&ending);
-            drop(indexing);
+            drop((indexing, lent));
             heap::freed(heap::WORTHWHILE);
         });
     }
@@ -232,6 +246,11 @@ impl Store {
             .done
             .wait_timeout_while(running, KEEPING, |running| *running > 0);
         drop(waited);
+    }
+
+    /// Sets the memory from which updates of the search index take theirs.
+    pub fn borrow_from(&self, lender: Box<Lender>) {
+        let _set_before = self.lender.set(lender);
     }
 
     /// The memory that is kept between calls.
@@ -475,5 +494,36 @@ mod tests {
         assert_eq!(listed(folder.path())[0].name.as_deref(), Some("kept"));
         std::fs::remove_dir_all(folder.path().join(".cache")).unwrap();
         assert_eq!(listed(folder.path())[0].name, None);
+    }
+
+    #[test]
+    fn the_index_is_updated_only_with_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().to_owned());
+        let (has_memory, updates) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let lends = Arc::clone(&has_memory);
+        store.borrow_from(Box::new(move |_| {
+            let lent: Box<dyn Send> = Box::new(());
+            lends.load(Ordering::Acquire).then_some(lent)
+        }));
+        let update = || {
+            let updates = Arc::clone(&updates);
+            store.index_in_background(move |_| {
+                updates.fetch_add(1, Ordering::AcqRel);
+            });
+            store.settle();
+        };
+        update();
+        assert_eq!(updates.load(Ordering::Acquire), 0);
+        has_memory.store(true, Ordering::Release);
+        update();
+        assert_eq!(
+            updates.load(Ordering::Acquire),
+            1,
+            "a later search updates it"
+        );
     }
 }

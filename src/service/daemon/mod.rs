@@ -157,13 +157,19 @@ impl Daemon {
             settings.session_dir.clone(),
             Kept::new(settings.max_kept_bytes),
         );
+        let memory = WorkingMemory::new(settings.max_working_bytes);
+        let working = Arc::clone(&memory);
+        store.borrow_from(Box::new(move |bytes| {
+            let lent = working.reserve(bytes).ok()?;
+            Some(Box::new(lent))
+        }));
         let files = Arc::new(SessionFiles::new(store, &mut parts, &source));
         let author = parts.author.map(|author| author.daemon);
         let instance_id = author.unwrap_or_else(|| id::random_token(&*source));
         Arc::new(Self {
             rankings: Rankings::new(&instance_id),
             ask_index: AskIndex::default(),
-            memory: WorkingMemory::new(settings.max_working_bytes),
+            memory,
             instance_id,
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),
