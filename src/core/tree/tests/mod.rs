@@ -2,6 +2,7 @@
 
 mod linear;
 mod marks;
+mod places;
 
 use super::*;
 use crate::entry::{Line, scan};
