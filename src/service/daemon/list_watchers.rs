@@ -148,7 +148,7 @@ fn changes(before: &Rows, now: &Rows, of: &ListWatcher, limit: usize) -> Result<
     for row in rows {
         let mut shown = shown_row(row)?;
         if shown.len() > limit {
-            shown = shortened_row(row, limit)?.into();
+            shown = shortened_row(row, limit)?;
         }
         if message.is_full(shown.len()) {
             messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
