@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529',
+  schema_hash = 'sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

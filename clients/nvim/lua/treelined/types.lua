@@ -2341,6 +2341,7 @@
 ---@field created? string The time in the header, in ISO 8601. Absent if no machine has described the session.
 ---@field cwd? string The working directory in the header. Absent if no machine has described the session. Untrusted.
 ---@field entries? integer The number of entries, messages and others. Absent if no machine has described the session.
+---@field firstMessage? string The first message of the user, as in rows of files. Absent if there is none, or if no machine has described the session. Untrusted.
 ---@field host? string The name of the machine that wrote last. Absent if no machine has described the session. Untrusted.
 ---@field modified? string The time of the last activity, in ISO 8601. Absent if no machine has described the session.
 ---@field name? string The session's name, if it has one.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529"
+SCHEMA_HASH = "sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

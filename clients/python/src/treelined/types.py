@@ -5045,6 +5045,8 @@ class TeamSessionRow(_TeamSessionRow, total=False):
 
     name: str
     """The session's name, if it has one."""
+    firstMessage: str
+    """The first message of the user, as in rows of files. Absent if there is none, or if no machine has described the session. Untrusted."""
     cwd: str
     """The working directory in the header. Absent if no machine has described the session. Untrusted."""
     created: str

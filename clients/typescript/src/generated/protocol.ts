@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:aa5a704623f164d860d8724781bdab33bb6e38290465ffe94839684c64877529';
+export const SCHEMA_HASH = 'sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce';
 
 /** Params and result by method. */
 export interface Methods {

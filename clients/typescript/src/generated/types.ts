@@ -6306,6 +6306,10 @@ export interface TeamSessionRow {
    */
   name?: string;
   /**
+   * The first message of the user, as in rows of files. Absent if there is none, or if no machine has described the session. Untrusted.
+   */
+  firstMessage?: string;
+  /**
    * The working directory in the header. Absent if no machine has described the session. Untrusted.
    */
   cwd?: string;

@@ -410,6 +410,9 @@ pub struct TeamSessionRow {
     /// The session's name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The first message of the user, as in rows of files. Absent if there is none, or if no machine has described the session. Untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_message: Option<String>,
     /// The working directory in the header. Absent if no machine has described the session. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
