@@ -227,8 +227,12 @@ impl RowReader {
                 rows.insert(value.revision, placed(value));
             };
             values.read(opened, at, &mut take).await?;
-            let is_sparse = (rows.len() as u64) < PART / 2;
-            let width = if is_sparse { depth.width * 2 } else { PART };
+            // Each part costs a consumer, so a long gap is crossed in few parts.
+            let width = match rows.len() as u64 {
+                many if many < PART / 16 => depth.width * 8,
+                many if many < PART / 2 => depth.width * 2,
+                _ => PART,
+            };
             *depth = Depth {
                 at: from,
                 width,
