@@ -13,7 +13,7 @@ const SESSIONS: u64 = 300_000;
 /// How often the row of one session is written after the others. This leaves as many places without a row.
 const BUSY: u64 = 30_000;
 /// The number of publishes that wait for their answers at the same time.
-const AT_ONCE: u64 = 2000;
+const AT_ONCE: usize = 2000;
 /// How much more memory a daemon may take for a list.
 const MEMORY: u64 = 50 << 20;
 
@@ -40,7 +40,7 @@ async fn publish(
     let mut numbers = numbers.peekable();
     while numbers.peek().is_some() {
         let mut sent = Vec::new();
-        for number in numbers.by_ref().take(AT_ONCE as usize) {
+        for number in numbers.by_ref().take(AT_ONCE) {
             let subject = format!("treelined.r.{}", id(number));
             let row = row(number, created);
             sent.push(
@@ -73,6 +73,10 @@ fn pages(daemon: &mut Daemon, params: &Value) -> (Vec<String>, Vec<Value>) {
     let (mut all, mut reasons, mut params) = (Vec::new(), Vec::new(), params.clone());
     loop {
         let page = daemon.done("list_sessions", params.clone());
+        // A list waits only 2 s for the servers.
+        if page["teamDiagnostic"]["kind"] == "logUnavailable" {
+            continue;
+        }
         all.extend(ids(&page));
         reasons.extend(page.get("teamDiagnostic").cloned());
         params["teamCursor"] = page["nextTeamCursor"].clone();
@@ -113,9 +117,15 @@ fn pages_of_a_stream_have_each_session_once() {
     let mut daemon = Daemon::start(&machine);
     daemon.done("list_sessions", json!({ "local": true }));
     let before = daemon.resident();
+    let is_said = |reason: &Value| reason["kind"] == "responseTooLarge";
     let began = Instant::now();
-    let first = daemon.done("list_sessions", json!({ "limit": 3 }));
+    let mut first = daemon.done("list_sessions", json!({ "limit": 3 }));
     println!("the first page in {:?}", began.elapsed());
+    // On a busy machine the time may be over in the places of the busy session.
+    while ids(&first).len() < 3 {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        first = daemon.done("list_sessions", json!({ "limit": 3 }));
+    }
     // The session with a file here is not in `team`.
     assert_eq!(
         ids(&first),
@@ -127,7 +137,6 @@ fn pages_of_a_stream_have_each_session_once() {
     assert_eq!(first["sessions"][0]["log"]["stream"], "treelined");
     assert_eq!(first["teamDiagnostic"], Value::Null);
 
-    let is_said = |reason: &Value| reason["kind"] == "responseTooLarge";
     let began = Instant::now();
     let (all, reasons) = pages(&mut daemon, &json!({}));
     println!("all pages in {:?}", began.elapsed());
@@ -150,9 +159,12 @@ fn pages_of_a_stream_have_each_session_once() {
     assert_eq!(found.last(), Some(&id(0)));
     assert!(found.iter().all(|id| id.ends_with('0')), "{found:?}");
     assert!(reasons.iter().all(is_said), "{reasons:?}");
-    let page = daemon.done("list_sessions", json!({ "cwd": "/srv/0/", "limit": 2 }));
-    let tens = [sessions / 10 * 10, sessions / 10 * 10 - 10].map(id);
-    assert_eq!(ids(&page), tens);
+    let (found, _) = pages(
+        &mut daemon,
+        &json!({ "query": "/srv/0", "cwd": "/srv/0/", "limit": 1000 }),
+    );
+    let tens = (0..=sessions).rev().filter(|number| number % 10 == 0);
+    assert!(found.iter().eq(tens.map(id).collect::<Vec<_>>().iter()));
 
     // A new session is at the beginning.
     other.make("new", 3, 10);

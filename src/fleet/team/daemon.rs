@@ -9,7 +9,9 @@ use tokio::task::AbortHandle;
 use treelined_core::author::Author;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source;
-use treelined_core::team::{TeamFound, TeamList, TeamQuery, TeamQuestion, TeamRow, TeamView};
+use treelined_core::team::{
+    TeamFound, TeamList, TeamPage, TeamQuery, TeamQuestion, TeamRow, TeamView,
+};
 use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
 
@@ -58,7 +60,9 @@ struct TeamServers {
 struct Listing {
     /// The query of the list that is wanted, or was wanted last.
     query: TeamQuery,
+    /// The last list, and the `after` of its query.
     list: Arc<TeamList>,
+    after: Option<String>,
     /// The time at which the list was read, or at which the read failed.
     at: Option<Instant>,
     /// Whether the list is being read, or will be when there is a connection.
@@ -84,6 +88,21 @@ impl Listing {
         list.incomplete = Some((kind, why));
         self.list = Arc::new(list);
         self.has_failed = true;
+    }
+
+    /// The list for a query that wants the page after `after`. If the servers were late, the last list may be another
+    /// page. Its cursor would then leave out rows, so the page is empty, and the next one begins where it begins.
+    fn answer(&self, after: Option<&String>) -> Arc<TeamList> {
+        if !self.has_failed || after.is_none() || self.after.as_ref() == after {
+            return Arc::clone(&self.list);
+        }
+        let mut list = TeamList::new(self.list.stream.clone(), Vec::new());
+        list.incomplete.clone_from(&self.list.incomplete);
+        list.page = Some(TeamPage {
+            next: after.cloned(),
+            ..TeamPage::default()
+        });
+        Arc::new(list)
     }
 }
 
@@ -198,7 +217,7 @@ impl TeamView for Team {
     fn list(&self, query: &TeamQuery) -> Arc<TeamList> {
         let mut listing = lock(&self.shared.listing);
         if listing.is_fresh(query) {
-            return Arc::clone(&listing.list);
+            return listing.answer(query.after.as_ref());
         }
         // If the servers were late, a list does not wait for them again before they answer.
         let wait = match listing.has_failed {
@@ -231,7 +250,7 @@ impl TeamView for Team {
             let why = format!("the servers did not answer in {} s", WAIT.as_secs());
             listing.fail(Kind::LogUnavailable, why);
         }
-        Arc::clone(&listing.list)
+        listing.answer(query.after.as_ref())
     }
 
     fn find(&self, question: &TeamQuestion) -> Result<TeamFound> {
@@ -271,6 +290,7 @@ impl SharedTeam {
         match read {
             Ok(list) => {
                 listing.list = Arc::new(list);
+                listing.after.clone_from(&query.after);
                 listing.has_failed = false;
             }
             Err(error) => listing.fail(error.kind, error.message.to_string()),
@@ -309,5 +329,42 @@ impl TeamRows {
     /// A page of the sessions of the team, with all daemons that have them open.
     pub fn list(&self, query: &TeamQuery) -> Result<TeamList> {
         self.runtime.block_on(self.index.list(query))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use treelined_core::team::TeamSession;
+
+    /// A page that was late was answered with the cursor of the page before it, or with that of another list, and a
+    /// client that went on there missed rows.
+    #[test]
+    fn a_page_that_is_late_goes_on_where_it_begins() {
+        let session = TeamSession {
+            session_id: "a".to_owned(),
+            row: None,
+            open_on: Vec::new(),
+            place: Some(9),
+        };
+        let mut list = TeamList::new("s".to_owned(), vec![session]);
+        list.page = Some(TeamPage {
+            next: Some("#5".to_owned()),
+            ..TeamPage::default()
+        });
+        let mut listing = Listing {
+            list: Arc::new(list),
+            after: Some("#10".to_owned()),
+            ..Listing::default()
+        };
+        listing.fail(Kind::LogUnavailable, "late".to_owned());
+        let next = |after: Option<&str>| {
+            let answer = listing.answer(after.map(str::to_owned).as_ref());
+            assert!(answer.incomplete.is_some());
+            (answer.sessions.len(), answer.page.clone().unwrap().next)
+        };
+        assert_eq!(next(Some("#10")), (1, Some("#5".to_owned())));
+        assert_eq!(next(Some("#900")), (0, Some("#900".to_owned())));
+        assert_eq!(next(None), (1, Some("#5".to_owned())), "known rows stay");
     }
 }
