@@ -8,7 +8,6 @@ use super::nats_log::{NO_STREAM, NatsLog, connect, refused};
 use super::objects;
 use super::settings::NatsSettings;
 use super::subject;
-use super::team::nats_index::rows_stream;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
@@ -126,7 +125,7 @@ fn bucket_streams(settings: &NatsSettings) -> [String; 3] {
     let stream = &settings.stream;
     [
         objects::stream_name(settings),
-        rows_stream(settings),
+        settings.rows_stream(),
         format!("KV_{stream}-presence"),
     ]
 }

@@ -117,6 +117,11 @@ pub struct NatsSettings {
 }
 
 impl NatsSettings {
+    /// The name of the stream with the rows of the team's sessions.
+    pub(crate) fn rows_stream(&self) -> String {
+        format!("{}-rows", self.stream)
+    }
+
     /// The settings for these servers. All others have their defaults.
     pub fn of_servers(servers: Vec<String>) -> Self {
         Self {

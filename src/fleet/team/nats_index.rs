@@ -101,7 +101,7 @@ impl NatsIndex {
     pub(crate) fn new(access: &LogAccess, host: String, daemon: String) -> Self {
         let (connection, stream) = (&access.connection, &access.settings.stream);
         Self {
-            rows: Values::of_stream(connection, rows_stream(&access.settings), subject::ROWS),
+            rows: Values::of_stream(connection, access.settings.rows_stream(), subject::ROWS),
             presence: Values::of_bucket(connection, &format!("{stream}-presence")),
             connection: connection.clone(),
             settings: access.settings.clone(),
@@ -414,11 +414,6 @@ impl NatsIndex {
         reader.presences = now;
         Ok(())
     }
-}
-
-/// The name of the stream with the rows of a team's sessions.
-pub(crate) fn rows_stream(settings: &NatsSettings) -> String {
-    format!("{}-rows", settings.stream)
 }
 
 impl TeamIndex for NatsIndex {
