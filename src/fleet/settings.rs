@@ -118,7 +118,7 @@ pub struct NatsSettings {
 
 impl NatsSettings {
     /// The name of the stream with the rows of the team's sessions.
-    pub(crate) fn rows_stream(&self) -> String {
+    pub fn rows_stream(&self) -> String {
         format!("{}-rows", self.stream)
     }
 
