@@ -30,36 +30,6 @@ fn an_append_is_durable_after_a_failed_sync_of_the_header() {
     story.cut().unwrap();
 }
 
-/// A process was killed between a failed sync of the header and the second write of it.
-#[test]
-fn an_append_is_durable_after_a_kill_between_a_failed_sync_and_the_second_write() {
-    let mut kill_at = 1;
-    loop {
-        let mut story = Story::begin();
-        story.process(Durability::Always, None, async |_, writer| {
-            writer.create_in(PROJECT).await.unwrap();
-        });
-        let has_ended = story.process(Durability::Always, Some(kill_at), async |world, writer| {
-            world.break_syncs(Some(1));
-            let failed = writer.create_in(PROJECT).await.unwrap_err();
-            assert_eq!(failed.kind, Kind::DurabilityUnknown);
-        });
-        story.process(Durability::Always, None, async |_, writer| {
-            if let Ok(session) = writer.opened("n1-1") {
-                writer.append_to(&session).await.unwrap();
-            }
-        });
-        if let Err(error) = story.cut() {
-            panic!("killed at call {kill_at}: {error}");
-        }
-        if has_ended {
-            break;
-        }
-        kill_at += 1;
-    }
-    assert!(kill_at > 10, "{kill_at}");
-}
-
 /// Without `always` a fork is synced after its answer. If that sync failed, the header was lost with all later entries of
 /// other processes, which do not know of the failed sync.
 #[test]

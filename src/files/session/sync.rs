@@ -351,14 +351,11 @@ impl SyncState {
         folder.filter(|_| !is_named)
     }
 
-    /// Whether the beginning of the file must be written again before it is synced.
-    fn is_headless(&self, identity: Identity) -> bool {
-        self.record.headless == Some(identity)
-    }
-
-    /// Whether this process has not synced the file yet.
-    fn is_new(&self, identity: Identity) -> bool {
-        self.record.synced.is_none_or(|(of, _)| of != identity)
+    /// The location of the file if its beginning must be written again before it is synced.
+    fn headless(&self, identity: Identity) -> Option<Location> {
+        self.at
+            .clone()
+            .filter(|_| self.record.headless == Some(identity))
     }
 
     fn note(&mut self, new: UnsyncedFile) {
@@ -373,25 +370,12 @@ impl SyncState {
 }
 
 /// Writes the beginning of the file again, the same bytes, if a sync of it has failed. Without a new write no later sync
-/// writes them, in any process. This process may sync before the one with the failed sync has done so, or that one was
-/// killed, so this is done before the first sync of each process too.
+/// writes them, in any process.
 fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::Result<()> {
-    let (at, is_headless) = {
-        let state = lock(state);
-        let is_due = |at: &Identity| state.is_headless(*at) || state.is_new(*at);
-        let Some((at, identity)) = state.at.clone().zip(identity.filter(is_due)) else {
-            return Ok(());
-        };
-        (at, state.is_headless(identity))
+    let headless = identity.and_then(|identity| lock(state).headless(identity));
+    let Some(at) = headless else {
+        return Ok(());
     };
-    match write_again(&at, identity) {
-        Err(error) if is_headless => Err(error),
-        // The file may be gone, and what is in doubt there was not answered.
-        _ => Ok(()),
-    }
-}
-
-fn write_again(at: &Location, identity: Option<Identity>) -> io::Result<()> {
     let file = at.folder.file_in_place(&at.name);
     let file = file.map_err(|error| io::Error::other(error.message))?;
     let status = file::status_of(&file)?;
