@@ -60,7 +60,7 @@ pub(crate) struct NatsIndex {
     reader: tokio::sync::Mutex<Reader>,
 }
 
-/// What was read last.
+/// The rows, ids and presences that were read last.
 struct Reader {
     rows: RowReader,
     ids: KnownIds,

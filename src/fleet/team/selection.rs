@@ -145,7 +145,7 @@ impl Found {
     }
 }
 
-/// What all reads together have found.
+/// The results of all reads together.
 #[derive(Default)]
 pub(super) struct KnownRows {
     /// The keys without a usable row.

@@ -7,7 +7,7 @@ use treelined_core::budget::TEAM_BYTES;
 /// The bytes of a row in memory, apart from its texts.
 const ROW_BYTES: usize = 400;
 
-/// What a stream of rows has under a key.
+/// The value of a key in a stream of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     Row(Box<StoredRow>),

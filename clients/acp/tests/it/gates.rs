@@ -8,7 +8,7 @@ use std::io::BufRead;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
-/// What is kept, what is worked with, and everything that no budget counts.
+/// The memory that is kept, the memory that requests need, and the rest, which no budget counts.
 const MORE: u64 = (64 + 16 + 30) * MIB;
 
 /// A number of `/proc/PID/status` in bytes; `None` if the process has ended.

@@ -1,4 +1,4 @@
-//! What a power cut leaves of a disk.
+//! The state of a disk after a power cut.
 //!
 //! The disk is made anew from its first state and the changes that have survived: all that are synced, and those of the others
 //! that a [`Profile`] lets through.

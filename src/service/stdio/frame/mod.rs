@@ -38,7 +38,7 @@ pub enum Frame<'a> {
         /// The first bytes of the frame, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A frame for which there is no memory, as soon as that is known. Later calls skip the rest of the frame.
+    /// A frame without memory, as soon as that is known. Later calls skip the rest of the frame.
     NoMemory {
         /// The first bytes of the frame, at most 4 KiB.
         head: &'a [u8],
