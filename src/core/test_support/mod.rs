@@ -9,3 +9,4 @@
 
 pub mod random;
 pub mod sample;
+pub mod time;

@@ -5,6 +5,7 @@ use crate::tests::scanning::{self as testing, Source, fixture};
 use crate::tool::Tool;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use treelined_core::test_support::time;
 
 fn read(path: &str, bytes: &[u8]) -> Source {
     let source = testing::read(&PiFormat, path, bytes);
@@ -296,8 +297,7 @@ proptest! {
     }
 }
 
-/// Eight times as many entries take about eight times as long, not 64 times, even if each entry names the next entry as
-/// its parent.
+/// Each entry names the next one as its parent.
 #[test]
 fn time_is_linear_in_the_number_of_entries() {
     let bytes = |size: usize| {
@@ -311,14 +311,12 @@ fn time_is_linear_in_the_number_of_entries() {
             .chain(entries)
             .collect::<String>()
     };
-    let seconds = |text: &str| {
-        let start = testing::processor_seconds();
-        let source = testing::read(&PiFormat, "x.jsonl", text.as_bytes());
-        let last = source.member.nodes.len() - 1;
-        assert_eq!(*source.member.nodes[0].key, *last.to_string());
-        testing::processor_seconds() - start
-    };
-    let fastest = |text: &str| (0..3).map(|_| seconds(text)).fold(f64::MAX, f64::min);
-    let [short, long] = [2_000, 16_000].map(|size| fastest(&bytes(size)));
-    assert!(long < short * 24.0, "{short} {long}");
+    time::check_linear("entries", [500, 16_000], |size| {
+        let text = bytes(size);
+        time::processor_time(|| {
+            let source = testing::read(&PiFormat, "x.jsonl", text.as_bytes());
+            let last = source.member.nodes.len() - 1;
+            assert_eq!(*source.member.nodes[0].key, *last.to_string());
+        })
+    });
 }

@@ -17,14 +17,6 @@ pub(crate) struct Source {
     pub(crate) member: Member,
 }
 
-/// The seconds in which this thread has used a processor. The time of the clock would also have the time in which the thread
-/// waits for one.
-pub(crate) fn processor_seconds() -> f64 {
-    let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let nanoseconds = stat.split(' ').next().unwrap();
-    nanoseconds.parse::<f64>().unwrap() / 1e9
-}
-
 /// Reads a source whose lines are its records. Other lines are skipped.
 pub(crate) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
     let mut reader = format.reader(path);

@@ -205,8 +205,10 @@ fn long_turn(count: usize) -> u64 {
 /// sixteen times as many updates take 256 times as long.
 #[test]
 fn a_turn_takes_time_linear_in_its_updates() {
-    let (few, many) = (long_turn(1_000), long_turn(16_000));
-    assert!(many < 64 * few, "{few} ns, {many} ns");
+    // Another program makes a processor slower for a while.
+    let fastest = |count| (0..5).map(|_| long_turn(count)).min().unwrap();
+    let is_linear = || fastest(16_000) < 64 * fastest(1_000);
+    assert!((0..5).any(|_| is_linear()));
 }
 
 /// The texts of each message of a turn, and the types of its other entries.

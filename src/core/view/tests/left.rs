@@ -2,6 +2,7 @@
 //! that the leaf has left.
 
 use super::*;
+use crate::test_support::time::{check_linear, processor_time};
 
 /// The leaf is e2. The leaf has left two branches at a1, one branch at e1, and one root.
 ///
@@ -181,29 +182,30 @@ fn appends_at_the_leaf_extend_the_view() {
 /// Every other entry begins a branch that is opened. Each of these branches is walked once.
 #[test]
 fn many_branches_are_folded_and_opened_in_linear_time() {
-    let count = 100_000;
-    let tree = super::shape::large(count, |at| at.checked_sub(1 + (at + 1) % 2));
-    let scope = folded(&[], &[]).scope;
-    let outline = Outline::new(&tree, scope);
-    let nodes = || outline.items().iter().map(|item| item.node);
-    for left in [
-        Left::default(),
-        Left {
-            expand: nodes().collect(),
+    let left: [fn(Vec<Node>) -> Left; 3] = [
+        |_| Left::default(),
+        |expand| Left {
+            expand: expand.into_iter().collect(),
             ..Left::default()
         },
-        Left {
-            each: nodes().collect(),
+        |each| Left {
+            each: each.into_iter().collect(),
             ..Left::default()
         },
-    ] {
-        let folding = Folding {
-            left: Some(left),
-            ..Folding::default()
-        };
-        let began = std::time::Instant::now();
-        let visible = Visible::new(&outline, None, &folding);
-        assert!(visible.total() > 2);
-        assert!(began.elapsed().as_secs() < 5);
+    ];
+    for (number, left) in left.iter().enumerate() {
+        check_linear(&format!("branches {number}"), [1_000, 32_000], |count| {
+            let tree = super::shape::large(count, |at| at.checked_sub(1 + (at + 1) % 2));
+            let outline = Outline::new(&tree, folded(&[], &[]).scope);
+            let nodes = outline.items().iter().map(|item| item.node);
+            let folding = Folding {
+                left: Some(left(nodes.collect())),
+                ..Folding::default()
+            };
+            processor_time(|| {
+                let visible = Visible::new(&outline, None, &folding);
+                assert!(visible.total() > 2);
+            })
+        });
     }
 }

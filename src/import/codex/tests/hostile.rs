@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use treelined_core::test_support::time;
 
 const FIXTURES: [&str; 3] = [
     "0.169-paginated/rollout-2026-11-22T02-44-46-01a20124-4777-7de2-915b-ef7ddcee9bbf_01a20124-4d64-7851-ba36-1181d73e9a08",
@@ -245,15 +246,8 @@ fn long_conversations_are_read() {
     assert_eq!(parents[20_000..], [&Parent::Node(9_999), &Parent::Base]);
 }
 
-/// Eight times the records take eight times as long, not 64 times.
 #[test]
 fn time_is_linear_in_the_number_of_records() {
-    let seconds = |bytes: &[u8]| {
-        let start = testing::processor_seconds();
-        testing::read(&CodexFormat, "rollout.jsonl", bytes);
-        testing::processor_seconds() - start
-    };
-    let fastest = |bytes: &[u8]| (0..3).map(|_| seconds(bytes)).fold(f64::MAX, f64::min);
     let bytes = |lines: &mut dyn Iterator<Item = String>| -> Vec<u8> {
         lines.flat_map(String::into_bytes).collect()
     };
@@ -272,8 +266,10 @@ fn time_is_linear_in_the_number_of_records() {
         },
     ];
     for (number, source) in sources.iter().enumerate() {
-        let [short, long] = [1_000, 8_000].map(|size| fastest(&source(size)));
-        assert!(long < short * 24.0, "{number}: {short} {long}");
+        time::check_linear(&format!("source {number}"), [250, 8_000], |size| {
+            let bytes = source(size);
+            time::processor_time(|| testing::read(&CodexFormat, "rollout.jsonl", &bytes))
+        });
     }
 }
 

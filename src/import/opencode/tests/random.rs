@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::member::Parent;
-use crate::tests::scanning::processor_seconds;
 use proptest::prelude::*;
+use treelined_core::test_support::time;
 
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -156,10 +156,11 @@ proptest! {
     }
 }
 
-/// Ten times as many records take about ten times as long, even in the worst order.
+/// The records are in the worst order.
 #[test]
 fn reading_is_linear_in_the_records() {
-    let time = |count: u64| {
+    time::check_linear("records", [100, 3_200], |count| {
+        let count = count as u64;
         let mut rows = Rows::new(json!({}));
         for number in 0..count {
             rows = rows.updated(
@@ -172,10 +173,6 @@ fn reading_is_linear_in_the_records() {
         for number in 0..count {
             rows = rows.removed(2 * count + number, &format!("m{:08}", number + 1));
         }
-        let start = processor_seconds();
-        imported(&Opencode, "", &rows.0);
-        processor_seconds() - start
-    };
-    let few = time(300);
-    assert!(time(3_000) < few * 40.0, "{few:?}");
+        time::processor_time(|| imported(&Opencode, "", &rows.0))
+    });
 }

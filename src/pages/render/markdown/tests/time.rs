@@ -1,5 +1,5 @@
 use super::super::html;
-use std::time::Duration;
+use treelined_core::test_support::time::{check_linear, processor_time};
 
 /// Makes a text of about as many bytes as asked.
 type Source = Box<dyn Fn(usize) -> String>;
@@ -139,28 +139,8 @@ fn nested() -> Vec<(&'static str, Source)> {
     texts
 }
 
-/// The time in which this thread has used a processor. The time of the clock would also have the time in which the
-/// thread waits for one.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let nanoseconds = stat.split(' ').next().unwrap();
-    Duration::from_nanos(nanoseconds.parse().unwrap())
-}
-
-/// How often a time is measured until it is linear.
-const TRIES: usize = 10;
-
 #[test]
 fn a_megabyte_of_any_marker_takes_linear_time() {
-    let time = |name: &str, text: &str| {
-        let start = processor_time();
-        let html = html(text);
-        assert!(
-            html.is_none_or(|html| html.len() <= 16 * text.len()),
-            "{name}"
-        );
-        processor_time() - start
-    };
     for (name, text) in repeated().into_iter().chain(nested()) {
         let is_usual = [
             "[",
@@ -176,14 +156,15 @@ fn a_megabyte_of_any_marker_takes_linear_time() {
         ]
         .contains(&name);
         let long = if is_usual { (1 << 20) - 1000 } else { 1 << 18 };
-        let (short_text, long_text) = (text(1 << 14), text(long));
-        let mut measured = Vec::new();
-        // Other programs make a processor slower for a while. Quadratic time is 256 or 4096 times as long in each try.
-        let is_linear = (0..TRIES).any(|_| {
-            let (short, long) = (time(name, &short_text), time(name, &long_text));
-            measured.push((short, long));
-            long < short * 128 + Duration::from_secs(1)
+        check_linear(name, [1 << 14, long], |bytes| {
+            let text = text(bytes);
+            processor_time(|| {
+                let html = html(&text);
+                assert!(
+                    html.is_none_or(|html| html.len() <= 16 * text.len()),
+                    "{name}"
+                );
+            })
         });
-        assert!(is_linear, "{name:?}: {measured:?}");
     }
 }
