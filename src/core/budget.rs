@@ -18,3 +18,5 @@ pub(crate) const STATS_BYTES: usize = 64 << 10;
 /// memory beyond this limit: the part of the older rows that was read last takes as much again, the sessions that others
 /// have open take as much again, and the ids of a team that has few sessions take twice as much.
 pub const TEAM_BYTES: usize = 12 << 20;
+/// The JSON of the rows that lists have shown last, and these rows. Others are made again (`service::daemon::shown_rows`).
+pub const SHOWN_ROWS_BYTES: usize = 2 << 20;

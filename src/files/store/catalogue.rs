@@ -36,7 +36,7 @@ const WORTH_KEEPING: u64 = 1 << 20;
 const PART: u64 = if cfg!(test) { 1 << 10 } else { 8 << 20 };
 /// The bytes of a usual row in memory, with its texts, and with the name and the id of its file: measured for 100,000
 /// sessions.
-const ROW_BYTES: usize = 1 << 10;
+pub const ROW_BYTES: usize = 1 << 10;
 /// The most threads that read files.
 const MAX_THREADS: usize = 8;
 /// The number of files whose status one thread reads at a time. For fewer files, another thread is not worthwhile.

@@ -29,7 +29,7 @@ const HEADER_CHUNK: usize = 4096;
 const SCAN_CHUNK: usize = 256 << 10;
 
 /// The row of one session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     pub path: PathBuf,
     /// `None` for a file that is not a session. Then `problem` is set.

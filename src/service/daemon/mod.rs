@@ -73,6 +73,7 @@ pub(crate) mod release;
 pub(crate) mod rows;
 mod session_files;
 pub(crate) mod session_row;
+pub(crate) mod shown_rows;
 mod staying;
 pub(crate) mod summaries;
 mod summary_entries;

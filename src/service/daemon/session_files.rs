@@ -3,6 +3,7 @@
 
 use super::first_message;
 use super::queue::Access;
+use super::shown_rows::ShownRows;
 use crate::access::{self, Rights};
 use crate::parts::Parts;
 use std::collections::HashSet;
@@ -32,6 +33,7 @@ pub(crate) struct SessionFiles {
     signature: Option<Signature>,
     signs_all: bool,
     source: Arc<dyn Source>,
+    pub(crate) shown_rows: ShownRows,
 }
 
 impl SessionFiles {
@@ -44,6 +46,7 @@ impl SessionFiles {
             signature: parts.author.as_ref().map(Signature::of),
             signs_all: parts.signs_all,
             source: Arc::clone(source),
+            shown_rows: ShownRows::default(),
         }
     }
 

@@ -3,9 +3,8 @@
 use super::selection::Selection;
 use super::team_rows::{self, LogMembers};
 use crate::daemon::convert::line::line;
-use crate::daemon::session_row::{
-    LONGEST_ESCAPE, is_of, path_of, session_row, shortened_row, shown_row,
-};
+use crate::daemon::session_row::{LONGEST_ESCAPE, is_of, path_of, session_row, shortened_row};
+use crate::daemon::shown_rows::ShownRows;
 use crate::rpc::arrival::Arrival;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
@@ -59,7 +58,7 @@ pub(in crate::rpc) fn list_sessions(
             }
             log.conversations = Conversations::of(&rows);
             log.children = ChildCounts::of(&rows);
-            page(&rows, &params, &log, fits).map(Prepared::bytes)
+            page(&rows, &params, &log, &files.shown_rows, fits).map(Prepared::bytes)
         })
         .await
     }))
@@ -124,6 +123,7 @@ fn page(
     rows: &[Arc<CatalogueRow>],
     params: &wire::ListSessionsParams,
     log: &LogMembers,
+    shown_rows: &ShownRows,
     fits: usize,
 ) -> Result<Vec<u8>> {
     let others = match log.team.as_deref() {
@@ -141,7 +141,8 @@ fn page(
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
-    let mut made = result(shown, end < rows.len(), log, fits - others.len().min(fits))?;
+    let left = fits - others.len().min(fits);
+    let mut made = result(shown, end < rows.len(), log, shown_rows, left)?;
     team_rows::insert(&mut made, &others);
     if params.cursor.is_none() && archived > 0 {
         let count = format!("\"archivedCount\":{archived}");
@@ -150,17 +151,18 @@ fn page(
     Ok(made)
 }
 
-/// A `ListSessionsResult` of as many cached rows as fit, but at least one. `more` says whether rows follow them.
+/// A `ListSessionsResult` of as many rows as fit, but at least one. `more` says whether rows follow them.
 fn result(
     rows: &[Arc<CatalogueRow>],
     more: bool,
     log: &LogMembers,
+    shown_rows: &ShownRows,
     fits: usize,
 ) -> Result<Vec<u8>> {
     let mut out = b"{\"sessions\":[".to_vec();
     let mut last = None;
     for row in rows {
-        let mut shown = shown_row(row)?;
+        let mut shown = shown_rows.json(row)?;
         // The cursor needs space if the page ends at this row.
         let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
         let members = log.of(row)?;
@@ -169,7 +171,7 @@ fn result(
             break;
         }
         if shown.len() > left {
-            shown = shortened_row(row, left)?;
+            shown = shortened_row(row, left)?.into();
         }
         if last.is_some() {
             out.push(b',');
@@ -395,6 +397,7 @@ mod tests {
             row(b"/\xff\xe2\x80\xa8.jsonl", Some("n\u{2028}\u{1f600}"), None),
             row(b"/b\\\".jsonl", None, Some(Kind::HeaderMissing)),
         ];
+        let shown_rows = ShownRows::default();
         for count in 0..=rows.len() {
             let rows = &rows[..count];
             for more in [false, true] {
@@ -411,12 +414,12 @@ mod tests {
                 })
                 .unwrap();
                 assert_eq!(
-                    result(rows, more, &LogMembers::default(), 1 << 20).unwrap(),
+                    result(rows, more, &LogMembers::default(), &shown_rows, 1 << 20).unwrap(),
                     expected,
                     "made"
                 );
                 assert_eq!(
-                    result(rows, more, &LogMembers::default(), 1 << 20).unwrap(),
+                    result(rows, more, &LogMembers::default(), &shown_rows, 1 << 20).unwrap(),
                     expected,
                     "kept"
                 );
@@ -441,7 +444,7 @@ mod tests {
         let rows = || vec![row(b"/a.jsonl", None, None)];
         let read = |rows: &[Arc<CatalogueRow>], params, log: &LogMembers| -> serde_json::Value {
             let params = serde_json::from_value(params).unwrap();
-            let made = page(rows, &params, log, 4000).unwrap();
+            let made = page(rows, &params, log, &ShownRows::default(), 4000).unwrap();
             serde_json::from_slice(&made).unwrap()
         };
         let list = read(&rows(), json!({}), &log);
@@ -477,7 +480,14 @@ mod tests {
             row(b"/c.jsonl", None, None),
         ];
         let read = |rows: &[Arc<CatalogueRow>], fits: usize| -> serde_json::Value {
-            let bytes = result(rows, false, &LogMembers::default(), fits).unwrap();
+            let bytes = result(
+                rows,
+                false,
+                &LogMembers::default(),
+                &ShownRows::default(),
+                fits,
+            )
+            .unwrap();
             // The object around the rows does not count for the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
             serde_json::from_slice(&bytes).unwrap()
