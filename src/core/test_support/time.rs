@@ -43,7 +43,11 @@ pub fn processor_time<T>(task: impl FnOnce() -> T) -> Duration {
     }
 }
 
+/// The processor time of this thread so far.
 fn spent() -> Option<Duration> {
+    // Only then Linux brings the number up to date. It was that of the last tick, up to 4 ms ago, so that a short task took
+    // no time.
+    thread::yield_now();
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split(' ')
         .next()?

@@ -169,6 +169,8 @@ fn an_id_of_another_agent_names_nothing() {
 
 /// The time in which a processor has run this thread, in nanoseconds. Other programs do not count.
 fn processor_time() -> u64 {
+    // Only then Linux brings the number up to date.
+    std::thread::yield_now();
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     spent.split(' ').next().unwrap().parse().unwrap()
 }
@@ -206,8 +208,8 @@ fn long_turn(count: usize) -> u64 {
 #[test]
 fn a_turn_takes_time_linear_in_its_updates() {
     // Another program makes a processor slower for a while.
-    let fastest = |count| (0..5).map(|_| long_turn(count)).min().unwrap();
-    let is_linear = || fastest(16_000) < 64 * fastest(1_000);
+    let fastest = |count| (0..3).map(|_| long_turn(count)).min().unwrap();
+    let is_linear = || fastest(8_000) < 64 * fastest(500);
     assert!((0..5).any(|_| is_linear()));
 }
 
