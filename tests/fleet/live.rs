@@ -415,7 +415,10 @@ fn a_row_of_the_team_has_the_first_message() {
     let (mut writer, mut reader) = (Daemon::start(&here), Daemon::start(&there));
     let made = writer.done("create_session", json!({ "cwd": "/c" }));
     let session = made["session"]["sessionId"].as_str().unwrap().to_owned();
-    let long = format!("Why is the build red?\n{}", "x".repeat(5000));
+    let long = format!(
+        "Why is the build red? \"100 %\" C:\\x\n{}",
+        "x".repeat(5000)
+    );
     writer.say(&session, &long);
     writer.say(&session, "Another question");
     let of_file = writer.done("list_sessions", json!({}))["sessions"][0]["firstMessage"].clone();
@@ -425,6 +428,17 @@ fn a_row_of_the_team_has_the_first_message() {
         let row = reader.done("list_sessions", json!({}))["team"][0].clone();
         row["firstMessage"] == of_file && row.get("name").is_none()
     });
+    for (query, is_found) in [
+        ("BUILD red?", true),
+        (&format!("Why {session} \"100 %\" C:\\X /c"), true),
+        ("build 100_%", false),
+        ("build firstmessage", false),
+        ("another", false),
+    ] {
+        let found = reader.done("list_sessions", json!({ "query": query }));
+        let team = found["team"].as_array().unwrap();
+        assert_eq!(team.len(), usize::from(is_found), "{query}: {found}");
+    }
     writer.end();
     reader.end();
     for args in [&["pull", "--list"][..], &["list", "--all"]] {

@@ -135,7 +135,8 @@ fn pages_of_a_stream_have_each_session_once() {
     // On a busy machine the time is over before 10,000 are counted.
     assert!(first["teamCount"].as_u64().unwrap() >= 1000);
     assert_eq!(first["sessions"][0]["log"]["stream"], "treelined");
-    assert_eq!(first["teamDiagnostic"], Value::Null);
+    let reason = &first["teamDiagnostic"];
+    assert!(reason.is_null() || is_said(reason), "{reason}");
 
     let began = Instant::now();
     let (all, reasons) = pages(&mut daemon, &json!({}));

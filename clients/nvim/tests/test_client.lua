@@ -443,13 +443,13 @@ return {
               left = err or result.timeoutMs
               vim.defer_fn(function()
                 question.reply({ cancel = true })
-              end, 1200)
+              end, 3300)
             end)
           end,
         },
       })
       f.converse(client)
-      local params = { targetId = 'a1', answerTimeoutMs = 1000 }
+      local params = { targetId = 'a1', answerTimeoutMs = 3000 }
       equal(assert(client:request_sync('navigate_tree', params)).reason, 'cancelledByClient')
       assert(type(left) == 'number' and left > 50000, vim.inspect(left))
     end,

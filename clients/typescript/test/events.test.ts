@@ -196,11 +196,12 @@ test('an answerer can ask for more time', async (t) => {
   await conversation(client);
   client.answer('session_before_tree', async (_, signal, extend) => {
     assert((await extend(60_000)) > 50_000);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // Longer than the timeout of the navigation, which is long enough for a busy machine.
+    await new Promise((resolve) => setTimeout(resolve, 3300));
     assert.equal(signal.aborted, false);
     return { cancel: true };
   });
-  const moved = await client.navigateTree({ targetId: 'a1', answerTimeoutMs: 150 });
+  const moved = await client.navigateTree({ targetId: 'a1', answerTimeoutMs: 3000 });
   assert.equal(moved.reason, 'cancelledByClient');
 });
 

@@ -12,12 +12,15 @@ const MOST: usize = 1000;
 /// The number up to which sessions are counted.
 const COUNTED: i64 = 10_000;
 /// The rows that a query selects: deleted or not ($1), without a file here ($2), and by their directory ($3), their name
-/// ($4) and their words ($5). A session without a description has a row with an empty body.
-const SELECTED: &str = "\
+/// ($4) and their words ($5). A session without a description has a row with an empty body. The first message is taken out
+/// of the body, which is slow, only if the words are in the body at all, without the escapes of JSON.
+const SELECTED: &str = r#"
 FROM treelined.rows WHERE trashed = $1 AND session <> ALL($2::text[])
 AND ($3::text IS NULL OR cwd IN ($3, $3 || '/'))
 AND ($4::bool IS NULL OR body <> '' AND (coalesce(name, '') <> '') = $4)
-AND ($5::text[] IS NULL OR lower(concat_ws(E'\\n', name, cwd, session)) LIKE ALL($5))";
+AND ($5::text[] IS NULL OR lower(concat_ws(E'\n', name, cwd, session)) LIKE ALL($5)
+    OR lower(concat_ws(E'\n', name, cwd, session, replace(replace(body, '\"', '"'), '\\', '\'))) LIKE ALL($5)
+    AND lower(concat_ws(E'\n', name, cwd, session, treelined.member_of(body, 'firstMessage'))) LIKE ALL($5))"#;
 
 /// A page.
 pub(super) struct Page {

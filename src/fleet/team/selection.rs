@@ -60,11 +60,12 @@ impl<'q> Selection<'q> {
                 .as_ref()
                 .is_none_or(|cwd| name::directory(&row.cwd) == *cwd)
             && query.named.is_none_or(|named| row.name.is_some() == named)
-            && self.has_words(
+            && self.has_words(&[
                 row.name.as_deref().unwrap_or_default(),
+                &row.first_message,
                 &row.cwd,
                 &row.session_id,
-            )
+            ])
     }
 
     /// Whether the query selects a session that no row describes.
@@ -74,15 +75,15 @@ impl<'q> Selection<'q> {
             && !self.here.contains(session)
             && query.cwd.is_none()
             && query.named.is_none()
-            && self.has_words("", "", session)
+            && self.has_words(&[session])
     }
 
-    fn has_words(&self, name: &str, cwd: &str, session: &str) -> bool {
+    fn has_words(&self, texts: &[&str]) -> bool {
         let words = &self.query.words;
         if words.is_empty() {
             return true;
         }
-        let text = format!("{name}\n{cwd}\n{session}").to_lowercase();
+        let text = texts.join("\n").to_lowercase();
         words.iter().all(|word| text.contains(word.as_str()))
     }
 }
@@ -304,6 +305,13 @@ mod tests {
             (
                 TeamQuery {
                     words: vec!["name".to_owned(), "/c".to_owned()],
+                    ..all()
+                },
+                &["a"],
+            ),
+            (
+                TeamQuery {
+                    words: vec!["message".to_owned(), "1".to_owned()],
                     ..all()
                 },
                 &["a"],
