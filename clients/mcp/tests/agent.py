@@ -28,7 +28,7 @@ BLOCKS = []
 CALLS = {"search_history": {"query": "cache", "exact": True, "every": True}, "read_entry": {"entry": "long"},
          "what_was_tried": {"topic": "cache"}, "files_history": {"path": "Cargo.toml"}}
 # The time limit of the whole conversation, in seconds.
-PATIENCE = 90
+PATIENCE = 300
 NOBODY = 65534
 # The agents find no settings of the user, and no key.
 PATHS = {"PATH": os.environ["PATH"]}

@@ -188,3 +188,101 @@ fn copies_of_an_entry_of_another_session_are_found() {
     assert!(tree.is_copy_of(c2, "s", "e") && !tree.is_copy_of(c2, "t", "e"));
     assert!(!tree.is_copy_of(c2, "s", "f") && !tree.is_copy_of(u1, "s", "e"));
 }
+
+fn mark(kind: &str, entry: &str, more: &str) -> String {
+    format!(
+        r#""type":"custom","customType":"treelined.{kind}","data":{{"entryId":"{entry}"{more}}}"#
+    )
+}
+
+#[test]
+fn a_branch_begins_below_a_fork_or_where_it_leaves_the_path_in_the_background() {
+    let tree = tree(&[
+        ("u1", "-", SAID),
+        ("a1", "u1", SAID),
+        ("l", "a1", LABEL),
+        ("u2", "l", SAID),
+        ("d1", "a1", SAID),
+        ("d2", "d1", SAID),
+        ("b1", "d2", BEHIND),
+        ("b2", "b1", BEHIND),
+        ("k", "d2", KEPT),
+    ]);
+    let head = |id: Option<&str>| {
+        let head = tree.branch_head(id.map(|id| at(&tree, id)));
+        head.map(|head| tree.id(head))
+    };
+    for (id, expected) in [
+        ("u1", "u1"),
+        ("a1", "u1"),
+        ("l", "u1"),
+        ("u2", "u2"),
+        ("d2", "d1"),
+        ("b2", "b1"),
+    ] {
+        assert_eq!(head(Some(id)), Some(expected), "{id}");
+    }
+    assert_eq!(head(None), None);
+}
+
+#[test]
+fn a_name_reaches_the_steps_that_the_oldest_children_continue() {
+    let first = [
+        ("u1", "-", SAID),
+        ("a1", "u1", SAID),
+        ("l", "a1", LABEL),
+        ("u2", "l", SAID),
+        ("d1", "a1", SAID),
+    ];
+    let unnamed = tree(&first);
+    assert_eq!(unnamed.named_by(at(&unnamed, "u2")), None);
+    let named = mark("branch", "u1", r#","name":"first""#);
+    let tree = tree(&[&first[..], &[("n", "d1", &named)]].concat());
+    for (id, expected) in [
+        ("u1", Some("u1")),
+        ("a1", Some("u1")),
+        ("u2", Some("u1")),
+        ("d1", None),
+    ] {
+        let found = tree.named_by(at(&tree, id)).map(|found| tree.id(found));
+        assert_eq!(found, expected, "{id}");
+    }
+    let other = mark("branch", "d1", r#","name":"other""#);
+    let only = self::tree(&[&first[..], &[("n", "d1", &other)]].concat());
+    assert_eq!(
+        only.named_by(at(&only, "u2")),
+        None,
+        "no name above the root"
+    );
+    assert_eq!(only.branch_name(at(&only, "u2")), None);
+}
+
+/// An undo moves the leaf into an archived branch, and the redo out of it again. A branch in which somebody went on
+/// meanwhile, or into which another move led, stays.
+#[test]
+fn a_redo_archives_the_branches_that_only_its_undo_has_opened() {
+    let moved = |cause: &str| MOVED.replace("set_leaf", cause);
+    let archived = mark("archived", "d1", "");
+    let first = [
+        ("u1", "-", SAID),
+        ("d1", "u1", SAID),
+        ("c1", "u1", SAID),
+        ("r1", "c1", &archived),
+    ];
+    let undo = moved("undo");
+    for (more, expected) in [
+        (&[("r2", "d1", &*undo)][..], &["d1"][..]),
+        (&[("r2", "d1", MOVED)], &[]),
+        (&[("r2", "d1", &undo), ("x", "d1", SAID)], &[]),
+    ] {
+        let mut tree = tree(&[&first[..], more].concat());
+        tree.set_leaf(tree.file_leaf());
+        let found = tree.archived_by_redo(Some(at(&tree, "c1")));
+        assert_eq!(ids(&tree, &found), expected, "{more:?}");
+        let stays = tree.archived_by_redo(Some(at(&tree, "d1")));
+        assert_eq!(stays, [], "the redo stays in the branch");
+    }
+    let mut unmarked = tree(&first[..3]);
+    unmarked.set_leaf(Some(at(&unmarked, "d1")));
+    assert_eq!(unmarked.archived_by_redo(None), []);
+}
