@@ -1,5 +1,6 @@
 //! Tests which work runs on the calling thread, and which on a blocking thread.
 
+mod cold;
 mod copies;
 mod shed;
 

@@ -15,7 +15,7 @@ use treelined_core::durability::Durability;
 use treelined_core::flow::{self, PlannedLines};
 
 /// Archives the branch that begins with an entry, and moves it into the cold file.
-async fn shed(session: &Session, head: &str) {
+pub(super) async fn shed(session: &Session, head: &str) {
     let head = head.to_owned();
     let plan = move |core: &SessionState| {
         let head = core.find(&head)?;
