@@ -1,6 +1,7 @@
 //! Teams with very many sessions on NATS: pages of the stream of rows. TREELINED_FLEET_SESSIONS is their number.
 
 use crate::daemon::Daemon;
+use crate::queue::until;
 use crate::single::Single;
 use crate::support::{lines, postgres};
 use async_nats::jetstream;
@@ -185,8 +186,11 @@ fn pages_of_a_stream_have_each_session_once() {
         (listed.count(), unique.len()),
         (all.len() + 2, all.len() + 2)
     );
-    let shown = machine.done(&["list", "--all", "--json", "--limit", "2500"]);
-    assert_eq!(shown[0]["team"].as_array().unwrap().len(), 2500);
+    // The servers of a busy machine may be late.
+    until(|| {
+        let shown = machine.done(&["list", "--all", "--json", "--limit", "2500"]);
+        shown[0]["team"].as_array().unwrap().len() == 2500
+    });
     // The name is found; the session has no lines in this test.
     let pulled = machine.run(&["pull", "The build of part 77%", "--json"]);
     let pulled = &lines(&pulled)[0];

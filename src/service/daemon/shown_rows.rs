@@ -2,7 +2,7 @@
 //! JSON takes most of the time of an answer.
 
 use super::session_row::shown_row;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::{Arc, Mutex};
 use treelined_core::budget::SHOWN_ROWS_BYTES;
 use treelined_core::error::Result;

@@ -249,8 +249,10 @@ impl<'p> Selection<'p> {
             && self.may_have()
             && named.is_none_or(|named| row.is_some() && named == name.is_some())
             && (self.words.is_empty() || {
-                let (name, cwd) = (name.unwrap_or_default(), cwd.unwrap_or_default());
-                let text = format!("{name}\n{cwd}\n{}", session.session_id).to_lowercase();
+                let said = row.map(|row| &*row.first_message);
+                let texts = [name, said, cwd].map(Option::unwrap_or_default);
+                let text = [&texts[..], &[&*session.session_id]].concat().join("\n");
+                let text = text.to_lowercase();
                 self.words.iter().all(|word| text.contains(word.as_str()))
             })
     }
@@ -331,11 +333,11 @@ mod tests {
     #[test]
     fn the_params_select_sessions_of_the_team() {
         let all = || {
-            vec![
-                session("s1", Some("The build")),
-                session("s2", None),
-                bare("s3"),
-            ]
+            let mut asked = session("s2", None);
+            if let Some(row) = &mut asked.row {
+                row.first_message = "Why is it red?".to_owned();
+            }
+            vec![session("s1", Some("The build")), asked, bare("s3")]
         };
         for (params, found) in [
             (json!({}), vec!["s1", "s2", "s3"]),
@@ -344,6 +346,7 @@ mod tests {
             (json!({ "named": true }), vec!["s1"]),
             (json!({ "named": false }), vec!["s2"]),
             (json!({ "query": "BUILD agent" }), vec!["s1"]),
+            (json!({ "query": "RED? agent" }), vec!["s2"]),
             (json!({ "query": "s3" }), vec!["s3"]),
             (json!({ "spawnedBy": "s1" }), vec![]),
         ] {
