@@ -6,7 +6,7 @@ use crate::blocking::begin;
 use crate::invariant::always;
 use crate::lock::lock;
 use crate::os::FileAt;
-use crate::os::file::{self, File, Folder, Identity, Location};
+use crate::os::file::{self, File, Folder, Identity, Location, Status};
 use crate::os::handle;
 use std::io;
 use std::ops::Range;
@@ -267,11 +267,7 @@ impl Syncer {
     /// Records that the file was made but may not be on disk.
     pub fn making_failed(&self, file: &File) {
         if let Ok(status) = file::status_of(file) {
-            lock(&self.state)
-                .record
-                .note(status.identity, status.size, false);
-            // If this fails, it is tried again before the next sync.
-            let _retried = write_beginning(&self.state, Some(status.identity));
+            restore_beginning(&self.state, file, &status);
         }
     }
 
@@ -391,6 +387,22 @@ fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::
     file.write_all_at(&beginning, 0)
 }
 
+/// Records that a sync of a file failed. If the beginning of the file is among the lost bytes, it is written and synced at
+/// once: another process may append, and answers as soon as its own sync has not failed. If that sync fails too, the
+/// beginning is written once more, for the next sync of any process.
+fn restore_beginning(state: &Mutex<SyncState>, file: &File, status: &Status) {
+    let identity = status.identity;
+    lock(state).record.note(identity, status.size, false);
+    if lock(state).headless(identity).is_none() {
+        return;
+    }
+    let write = || write_beginning(state, Some(identity));
+    match write().and_then(|()| file.sync_data()) {
+        Ok(()) => lock(state).record.headless = None,
+        Err(_) => drop(write()),
+    }
+}
+
 /// Syncs until no request is waiting.
 fn run(state: &Mutex<SyncState>) {
     loop {
@@ -417,6 +429,11 @@ fn run(state: &Mutex<SyncState>) {
             let before = file::status_of(&unsynced.file);
             let identity = before.as_ref().ok().map(|status| status.identity);
             let mut done = write_beginning(state, identity).and_then(|()| unsynced.sync());
+            if done.is_err()
+                && let Ok(status) = &before
+            {
+                restore_beginning(state, &unsynced.file, status);
+            }
             if let Ok(status) = before {
                 let folder = lock(state).folder_to_sync(status.identity);
                 let named = folder.map_or(Ok(()), |folder| folder.sync());
@@ -428,9 +445,6 @@ fn run(state: &Mutex<SyncState>) {
                 let record = &mut state.record;
                 record.note(status.identity, status.size, done.is_ok());
                 synced = synced.and(record.judged(status.identity, status.size, done.is_ok()));
-            }
-            if done.is_err() {
-                let _retried = write_beginning(state, identity);
             }
             synced = synced.and(done.map_err(|error| failed(&error)));
         }

@@ -158,3 +158,28 @@ fn the_beginning_of_a_file_is_written_again_only_in_this_file() {
     write(first).expect("another file has the name");
     write(identity(&path)).expect("its sync has not failed");
 }
+
+/// A fork is named before it is synced. While its sync had failed and its header was only written again, another process
+/// appended and synced, which proved nothing about the header; a power cut then took the whole session.
+#[test]
+fn a_header_whose_sync_has_failed_is_synced_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    std::fs::write(&path, "header").unwrap();
+    let at = Location::of_path(&path).unwrap();
+    let file = at
+        .folder
+        .file(&at.name, handle::HandleAccess::Append)
+        .unwrap();
+    let status = file::status_of(&file).unwrap();
+    let headless = |syncer: &Syncer| lock(&syncer.state).record.headless;
+    let syncer = Syncer::new(Durability::Os, Some(at.clone()));
+    restore_beginning(&syncer.state, &file, &status);
+    assert_eq!(headless(&syncer), None);
+    assert_eq!(lock(&syncer.state).record.lost, [(status.identity, 0..6)]);
+    // A header that cannot be written stays in doubt.
+    std::fs::write(&path, [0; 6]).unwrap();
+    let syncer = Syncer::new(Durability::Os, Some(at));
+    restore_beginning(&syncer.state, &file, &status);
+    assert_eq!(headless(&syncer), Some(status.identity));
+}
