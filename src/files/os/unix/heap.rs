@@ -8,6 +8,8 @@ use std::time::Duration;
 pub const WORTHWHILE: usize = 4 << 20;
 /// More memory is freed soon after the first, so it is given back together.
 const PAUSE: Duration = Duration::from_millis(250);
+/// On a busy machine the rest of it, in pieces that are not worthwhile alone, is freed up to this much later.
+const REST: Duration = Duration::from_secs(2);
 
 static IS_PLANNED: AtomicBool = AtomicBool::new(false);
 
@@ -19,6 +21,8 @@ pub fn freed(bytes: usize) {
     let give_back = || {
         thread::sleep(PAUSE);
         IS_PLANNED.store(false, Ordering::Release);
+        give_back();
+        thread::sleep(REST);
         give_back();
     };
     let thread = thread::Builder::new().name("memory".to_owned());
