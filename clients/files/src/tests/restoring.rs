@@ -483,6 +483,8 @@ fn locks_and_temporary_files_of_killed_calls_are_removed() {
     assert!(left.iter().all(|name| !repository.join(name).exists()));
 }
 
+/// Once the last line did not wait. Calls of git inherit the lock, also those that other tests start at that moment, and
+/// keep it until they end.
 #[test]
 fn a_second_command_waits_for_the_first() {
     let scene = Scene::new();
@@ -490,7 +492,7 @@ fn a_second_command_waits_for_the_first() {
     let error = scene.root.lock(std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("another command"), "{error}");
     drop(lock);
-    scene.root.lock(std::time::Duration::ZERO).unwrap();
+    scene.root.lock(WAIT).unwrap();
 }
 
 #[test]
