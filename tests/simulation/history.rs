@@ -41,6 +41,8 @@ pub struct Setting {
     pub deletes: bool,
     /// Whether reads, writes and syncs fail for some time.
     pub breaks: bool,
+    /// Whether the writers mostly move branches and sessions.
+    pub moves: bool,
 }
 
 /// The counts of a history, and a hash of its calls.
@@ -58,7 +60,21 @@ pub struct Outcome {
 type Violated = Arc<Mutex<Vec<&'static str>>>;
 
 impl Setting {
-    fn of(random: &mut Random) -> Self {
+    fn of(seed: u64, random: &mut Random) -> Self {
+        let setting = Self::some(random);
+        match seed % 5 {
+            4 => Self {
+                writers: 1 + (seed / 5 % 2) as usize,
+                lockless: None,
+                deletes: true,
+                moves: true,
+                ..setting
+            },
+            _ => setting,
+        }
+    }
+
+    fn some(random: &mut Random) -> Self {
         // Branches are shed only while no other process has the session open.
         let most = if random.one_in(3) { 2 } else { 8 };
         let writers = 1 + random.below(most) as usize;
@@ -81,6 +97,7 @@ impl Setting {
             fills: random.one_in(4),
             deletes: random.one_in(3),
             breaks: random.one_in(3),
+            moves: false,
         }
     }
 }
@@ -203,7 +220,7 @@ pub fn run_with_defect(seed: u64, broken: &'static str) -> BTreeSet<&'static str
     let setting = Setting {
         cut_at: None,
         kills: Vec::new(),
-        ..Setting::of(&mut random)
+        ..Setting::of(seed, &mut random)
     };
     let book = Book::default();
     let rules = Rules {
@@ -222,7 +239,7 @@ pub fn run(seed: u64, left_out: LeftOut, is_traced: bool) -> Result<Outcome, Str
     let violated = Violated::default();
     watch_facts(Arc::clone(&violated));
     let mut random = Random::new(seed);
-    let setting = Setting::of(&mut random);
+    let setting = Setting::of(seed, &mut random);
     let book = Book::default();
     let disk = first_disk(&mut random, &book);
     let rules = Rules {

@@ -140,3 +140,32 @@ fn a_session_is_durable_in_a_folder_whose_maker_was_killed() {
         assert!(kill_at > 10, "{kill_at}");
     }
 }
+
+/// A process was killed, or the power was cut, after the cold file of a session was moved to the trash and before its
+/// session file was: the branches in the cold file were lost to the session.
+#[test]
+fn a_session_moves_with_its_cold_file() {
+    let mut kill_at = 1;
+    loop {
+        let mut story = Story::begin();
+        story.process(Durability::Always, None, async |_, writer| {
+            writer.create_in(PROJECT).await.unwrap();
+            writer.shed_one().await.unwrap();
+        });
+        let has_ended = story.process(Durability::Always, Some(kill_at), async |_, writer| {
+            let id = writer.newest().unwrap().id.as_str().to_owned();
+            writer.trash_of(&id).await.unwrap();
+            writer.restore_of(&id).unwrap();
+        });
+        for after in [story.end(), story.cut()] {
+            if let Err(error) = after {
+                panic!("killed at call {kill_at}: {error}");
+            }
+        }
+        if has_ended {
+            break;
+        }
+        kill_at += 1;
+    }
+    assert!(kill_at > 20, "{kill_at}");
+}

@@ -56,6 +56,17 @@ impl Story {
         done.is_some()
     }
 
+    /// Opens the disk after the processes have died: all that was written is there. Fails if an entry is lost that was
+    /// answered.
+    pub fn end(&self) -> Result<(), String> {
+        let pages = self.book.lock().clone();
+        let answered = Expected {
+            unsynced: true,
+            lockless: false,
+        };
+        verify(self.disk.clone(), &pages, answered, 1)
+    }
+
     /// Cuts the power: nothing is left that was not synced. Fails if an entry is lost that was answered as durable.
     pub fn cut(&self) -> Result<(), String> {
         let pages = self.book.lock().clone();

@@ -34,6 +34,9 @@ use treelined_files::session::sync::UnsyncedFile;
 use treelined_files::session::{Session, SessionState};
 use treelined_files::store::Store;
 
+/// The verbs of a writer that mostly moves branches and sessions.
+const MOVES: [usize; 12] = [0, 15, 16, 18, 19, 20, 22, 22, 22, 23, 24, 24];
+
 /// Longer than the interval of the durability `interval`.
 const THINK: Duration = Duration::from_millis(60);
 
@@ -141,7 +144,10 @@ impl<'h> Writer<'h> {
     }
 
     async fn verb(&mut self) -> Result<()> {
-        let verb = choose(30);
+        let verb = match self.setting.moves {
+            true => MOVES[choose(MOVES.len())],
+            false => choose(30),
+        };
         simulated::note(|| format!("verb {verb}"));
         match verb {
             0..=12 => self.append().await,
@@ -463,9 +469,12 @@ impl<'h> Writer<'h> {
 
     async fn trash(&mut self) -> Result<()> {
         let known = self.book.lock().sessions.clone();
-        let id = &known[choose(known.len())];
+        self.trash_of(&known[choose(known.len())]).await
+    }
+
+    pub async fn trash_of(&mut self, id: &str) -> Result<()> {
         let at = self.store.find(id)?;
-        self.book.lock().deleted.insert(id.clone());
+        self.book.lock().deleted.insert(id.to_owned());
         let is_it = |open: &mut Arc<Session>| open.id.as_str() == id;
         for session in self.open.extract_if(.., is_it).collect::<Vec<_>>() {
             self.close(session).await;
@@ -479,13 +488,14 @@ impl<'h> Writer<'h> {
         let deleted: Vec<String> = self.book.lock().deleted.iter().cloned().collect();
         match deleted.is_empty() {
             true => Ok(()),
-            false => {
-                let id = &deleted[choose(deleted.len())];
-                self.store.restore(id, None)?;
-                self.book.did("restore");
-                Ok(())
-            }
+            false => self.restore_of(&deleted[choose(deleted.len())]),
         }
+    }
+
+    pub fn restore_of(&self, id: &str) -> Result<()> {
+        self.store.restore(id, None)?;
+        self.book.did("restore");
+        Ok(())
     }
 
     fn repair(&mut self) -> Result<()> {
@@ -493,6 +503,16 @@ impl<'h> Writer<'h> {
         let at = self.store.find(&known[choose(known.len())])?;
         if repair(&at, false)?.replaced.is_some() {
             self.book.did("repair");
+        }
+        Ok(())
+    }
+
+    /// Makes a branch that is left, and moves it into the cold file of the session.
+    pub async fn shed_one(&mut self) -> Result<()> {
+        while !self.book.lock().done.contains_key("shed") {
+            self.append().await?;
+            self.navigate().await?;
+            self.shed().await?;
         }
         Ok(())
     }

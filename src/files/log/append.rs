@@ -13,10 +13,14 @@ use crate::os::file::{File, TryLockError};
 use crate::os::handle::{Handle, HandleAccess};
 use std::io::{self, Seek, Write};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 use treelined_core::bytes::{index, part};
 use treelined_core::defect::breaks;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tree::Tree;
+
+/// How long an append or a replacement of the file waits for a lock that another process holds (session-file.md §3).
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result of trying to lock.
 pub enum TryLock {
@@ -423,6 +427,14 @@ fn full(message: &'static str) -> Error {
 
 pub fn deleted() -> Error {
     Error::new(Kind::SessionDeleted, "the session's file has been deleted")
+}
+
+/// The error after [`LOCK_TIMEOUT`].
+pub(crate) fn locked_elsewhere() -> Error {
+    Error::new(
+        Kind::SessionLocked,
+        "another process holds the lock of the session file",
+    )
 }
 
 pub(crate) fn replaced() -> Error {

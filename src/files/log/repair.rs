@@ -28,8 +28,6 @@ use treelined_core::tree::FilePlace;
 
 /// The suffix of the quarantine folder's name.
 const QUARANTINE_SUFFIX: &str = ".quarantine";
-/// How long a repair waits for the lock of the file.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The damage found, and the changes of the repair.
 pub struct RepairReport {
@@ -152,11 +150,8 @@ pub(super) fn locked(log: &mut Log) -> Result<append::Lock> {
                 Standing::Unchanged | Standing::Grown(_) => Ok(lock),
             };
         }
-        if time::since(began) >= LOCK_TIMEOUT {
-            return Err(Error::new(
-                Kind::SessionLocked,
-                "another process holds the lock of the session file",
-            ));
+        if time::since(began) >= append::LOCK_TIMEOUT {
+            return Err(append::locked_elsewhere());
         }
         time::sleep(Duration::from_millis(5));
     }

@@ -7,7 +7,7 @@ use super::upstream::{self, Settled};
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::log::Standing;
-use crate::log::append::{self, Lock, TryLock, WriteOutcome};
+use crate::log::append::{self, LOCK_TIMEOUT, Lock, TryLock, WriteOutcome, locked_elsewhere};
 use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::os::file::File;
 use crate::os::time;
@@ -21,8 +21,6 @@ use treelined_core::flow::{LeafAfter, PlannedLines};
 use treelined_core::id::EntryId;
 use treelined_core::tree::Flags;
 
-/// How long an append waits for a lock that another process holds (session-file.md §3).
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest time that an append to a replica waits for the lock. Another process may hold the lock while that
 /// process waits for a server (fleet.md).
 const LOG_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -95,10 +93,7 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
     if time::since(since) < contention.limit {
         return Ok(());
     }
-    let mut error = Error::new(
-        Kind::SessionLocked,
-        "another process holds the lock of the session file",
-    );
+    let mut error = locked_elsewhere();
     error.retry_after_ms = Some(500);
     Err(error)
 }

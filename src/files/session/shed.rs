@@ -3,7 +3,7 @@
 use super::commit::CommitOutcome;
 use super::state::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
-use crate::log::append::Lock;
+use crate::log::append::{LOCK_TIMEOUT, Lock, locked_elsewhere};
 use crate::log::cold::{self, ShedRecords};
 use crate::log::shed::{StayingBranch, in_memory};
 use crate::log::unshed::WholeCheck;
@@ -19,8 +19,6 @@ use treelined_core::flow::shed::ShedBranch;
 use treelined_core::id::Source;
 use treelined_core::tree::Node;
 
-/// How long a move waits for a lock that another process holds.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -230,8 +228,7 @@ impl SessionState {
                 break lock;
             }
             if time::since(began) >= LOCK_TIMEOUT {
-                let why = "another process holds the lock of the session file";
-                return Err(Error::new(Kind::SessionLocked, why));
+                return Err(locked_elsewhere());
             }
             time::sleep(PAUSE);
         };

@@ -13,6 +13,7 @@ mod marking;
 pub mod marks;
 pub mod moving;
 pub mod native;
+mod relocating;
 mod ticks;
 pub mod trash;
 pub mod watch;

@@ -4,12 +4,12 @@ use super::Store;
 use super::catalogue::CatalogueRow;
 use super::family::beside;
 use super::file_names::folder_name;
-use super::trash::{belongings, relocate};
+use super::relocating::relocate;
+use crate::log::append::locked_elsewhere;
 use crate::log::moved::{HeaderChange, change_header};
 use crate::log::{self, header::Header};
 use crate::os::file::Location;
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use treelined_core::error::{Error, Result};
@@ -130,16 +130,16 @@ impl Store {
             name: at.name.clone(),
             ..place
         };
-        let suffixes: Vec<OsString> = belongings(&at).map_err(failed)?;
-        match relocate(&at, &to, &suffixes) {
+        match relocate(&at, &to) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(super::exists(&planned.id));
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(locked_elsewhere());
+            }
             Err(error) => return Err(failed(error)),
         }
-        let synced = to.folder.sync().and_then(|()| at.folder.sync());
-        synced.map_err(failed)?;
         // The folder is removed only if it is empty.
         if let (Ok(root), Some(folder)) = (self.root(), at.folder.path().file_name()) {
             let _not_empty = root.remove_subfolder(folder);

@@ -261,6 +261,34 @@ pub fn renameat_with(
     )
 }
 
+pub fn linkat(
+    at: impl AsFd,
+    from: &OsStr,
+    to_at: impl AsFd,
+    to: &OsStr,
+    _flags: AtFlags,
+) -> Called<()> {
+    call(
+        |_| format!("link {} {}", shown(from), shown(to)),
+        |state, _| {
+            let (folder, to_folder) = (folder_of(state, &at)?, folder_of(state, &to_at)?);
+            let node = state.disk.lookup(folder, from).ok_or(Errno::NOENT)?;
+            writable(state, to_folder)?;
+            if state.disk.lookup(to_folder, to).is_some() {
+                return Err(Errno::EXIST);
+            }
+            state.disk.change(Change::Name {
+                folder: to_folder,
+                name: to.to_owned(),
+                node,
+                is_folder: false,
+            });
+            touch(state, to_folder, true);
+            Ok(())
+        },
+    )
+}
+
 pub fn unlinkat(at: impl AsFd, name: &OsStr, flags: AtFlags) -> Called<()> {
     call(
         |_| format!("unlink {}", shown(name)),

@@ -359,6 +359,12 @@ impl Folder {
         }
     }
 
+    /// Gives the file `from` the name `to` too; fails with `EEXIST` if a file has that name.
+    pub fn link(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
+        let to_folder = to_folder.fd()?;
+        Ok(self.at(|folder| fs::linkat(folder, from, &*to_folder, to, AtFlags::empty()))?)
+    }
+
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
     }
