@@ -118,6 +118,9 @@ class Disk:
                 (folder, name), (to, new_name) = self._place(old), self._place(new)
                 node = self._live[folder][name]
                 self._rename([(to, new_name, node, True), (folder, name, node, False)])
+            case ("linked", old, new):
+                folder, name = self._place(new)
+                self._rename([(folder, name, self._file(old), True)])
             case ("sync", number, path):
                 node = self.node(path)
                 self._asked[number] = (node, next(self._numbers))

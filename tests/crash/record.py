@@ -1,7 +1,7 @@
 """Records the file system calls of a daemon with strace, as a list of events in the order in which they happened.
 
 An event is a tuple: ("write", path, offset, data), ("resize", path, size), ("made", path, "file" or "folder"),
-("moved", from, to), ("removed", path), ("sync", number, path), ("synced", number), ("said", data). The offset of an append is
+("moved", from, to), ("linked", from, to), ("removed", path), ("sync", number, path), ("synced", number), ("said", data). The offset of an append is
 None. A change stands where its call ended, since a power cut before that is one without the change. A sync has its
 beginning, since it covers what was written before it, and its end, since it holds from there on. What is said to the client
 stands where the call begins: from there on the client may know it.
@@ -21,7 +21,7 @@ CALLS = (
 )
 # These do nothing, or nothing that the model knows. A call of the second list that succeeds below the root is an error.
 IGNORED = {"ioctl", "lseek", "sync_file_range", "exit"}
-UNKNOWN = {"sync", "syncfs", "splice", "msync", "io_uring_setup", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat"}
+UNKNOWN = {"sync", "syncfs", "splice", "msync", "io_uring_setup", "mknod", "mknodat", "symlink", "symlinkat"}
 WAIT = 30
 
 CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: .*)?$", re.S)
@@ -159,11 +159,14 @@ class Reader:
             if "EXCHANGE" in arguments[-1]:
                 raise Failed("the model knows no exchange of names")
             self._add("moved", self._named(*ends[:2]), self._named(*ends[2:4]))
+        elif name in ("link", "linkat"):
+            ends = [None, arguments[0], None, arguments[1]] if name == "link" else arguments
+            self._add("linked", self._named(*ends[:2]), self._named(*ends[2:4]))
         elif name in UNKNOWN and any(self._is_ours(path_of(part.strip('"<>'))) for part in arguments):
             raise Failed(f"the model knows no {name}")
 
     def _add(self, kind, path, *more):
-        if self._is_ours(path) or (more and kind == "moved" and self._is_ours(more[0])):
+        if self._is_ours(path) or (kind in ("moved", "linked") and self._is_ours(more[0])):
             self.events.append((kind, path, *more))
 
     def _opened(self, arguments, fd, path):

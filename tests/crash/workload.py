@@ -171,6 +171,11 @@ def copies(work):
     do("open_session", {}, "branch")
     do("append_message", message("After the trash.", "f2"), "branch")
     do("close_session", {}, "branch")
+    do("archive_branch", {"entryId": "k1"}, "tree")
+    if len(do("shed_branches", {}, "tree")["shed"]) != 1:
+        raise SystemExit("shed_branches has moved no branch of the copy")
+    do("delete_session", {}, "tree")
+    do("restore_session", {}, "tree")
     do("delete_session", {}, "tree")
     continued = do("continue_session", {"tool": "goose"})
     do("continuation_started", {"continuationId": continued["continuationId"], "nativeId": "20261124_1"})

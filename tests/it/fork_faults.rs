@@ -227,7 +227,8 @@ fn without_always_a_fork_is_synced_after_the_answer() {
         // On a busy machine an answer can take longer than the shorter pauses.
         let came_before = [1500, 6000, 24_000].into_iter().any(|pause| {
             let pause = Duration::from_millis(pause);
-            shim.act(&format!("sync pause {}\n", pause.as_millis()));
+            // The first sync is that of the header.
+            shim.act(&format!("sync pause 0\nsync pause {}\n", pause.as_millis()));
             let began = Instant::now();
             let made = d.ok("fork_session", at_the_tip());
             let came_before = began.elapsed() < pause;
@@ -251,7 +252,12 @@ fn a_late_failure_to_sync_a_fork_is_announced() {
     };
     for policy in ["os", "interval"] {
         let mut d = with_policy(&shim, &home, policy);
+        // Without a header on the disk there is no fork.
+        let before = home.session_files();
         shim.act("sync error 5\n");
+        d.err_kind("fork_session", at_the_tip(), "storageIo");
+        assert_eq!(home.session_files(), before);
+        shim.act("sync pause 0\nsync error 5\n");
         let made = d.ok("fork_session", at_the_tip());
         let announced = d.notification("diagnostics");
         assert_eq!(announced["sessionId"], made["session"]["sessionId"]);

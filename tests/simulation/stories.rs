@@ -9,23 +9,50 @@ use treelined_simulation::writer::PROJECTS;
 
 const PROJECT: &str = PROJECTS[0];
 
-/// The sync of the first write of a session failed. Later appends were answered as durable although the header was not:
-/// on Linux a later sync passes over bytes whose sync has failed.
+/// The first sync of a session that another program has made failed. Later appends were answered as durable although the
+/// header was not: on Linux a later sync passes over bytes whose sync has failed.
 #[test]
 fn an_append_is_durable_after_a_failed_sync_of_the_header() {
     let mut story = Story::begin();
-    story.process(Durability::Always, None, async |_, writer| {
-        writer.create_in(PROJECT).await.unwrap();
-    });
+    let header =
+        r#"{"type":"session","version":3,"id":"old","timestamp":"t","cwd":"/home/ada/project"}"#;
     story.process(Durability::Always, None, async |world, writer| {
+        writer.create_in(PROJECT).await.unwrap();
+        writer.make("2026-01-01T00-00-00-000Z_old.jsonl", &format!("{header}\n"));
         world.break_syncs(Some(1));
-        let failed = writer.create_in(PROJECT).await.unwrap_err();
-        assert_eq!(failed.kind, Kind::DurabilityUnknown);
-        let session = writer.last();
-        let failed = writer.append_to(&session).await.unwrap_err();
-        assert_eq!(failed.kind, Kind::DurabilityUnknown);
+        let session = writer.opened("old").unwrap();
+        for _ in 0..2 {
+            let failed = writer.append_to(&session).await.unwrap_err();
+            assert_eq!(failed.kind, Kind::DurabilityUnknown);
+        }
         world.break_syncs(None);
         writer.append_to(&session).await.unwrap();
+    });
+    story.cut().unwrap();
+}
+
+/// A new session, or a fork, had its name before its header was synced. If that sync failed, another process could append
+/// and sync, which proved nothing about the header: a power cut took the header, and all entries with it.
+#[test]
+fn a_session_whose_header_cannot_be_synced_gets_no_name() {
+    let mut story = Story::begin();
+    story.process(Durability::Interval, None, async |world, writer| {
+        for project in PROJECTS {
+            writer.create_in(project).await.unwrap();
+        }
+        let source = writer.last();
+        world.break_syncs(Some(1));
+        let failed = writer.fork_of(&source).await.unwrap_err();
+        assert_eq!(failed.kind, Kind::StorageIo);
+        let failed = writer.create_in(PROJECT).await.unwrap_err();
+        assert_eq!(failed.kind, Kind::StorageIo);
+        let session = writer.last();
+        world.break_syncs(None);
+        writer.append_to(&session).await.unwrap();
+    });
+    story.process(Durability::Always, None, async |_, writer| {
+        let newest = writer.newest().unwrap();
+        writer.append_to(&newest).await.unwrap();
     });
     story.cut().unwrap();
 }
@@ -40,8 +67,8 @@ fn an_append_to_a_fork_is_durable_after_a_failed_sync_of_the_fork() {
             writer.create_in(project).await.unwrap();
         }
         let source = writer.last();
-        world.break_syncs(Some(1));
         writer.fork_of(&source).await.unwrap();
+        world.break_syncs(Some(1));
         writer.pause().await;
     });
     story.process(Durability::Always, None, async |_, writer| {

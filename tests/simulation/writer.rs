@@ -259,11 +259,7 @@ impl<'h> Writer<'h> {
         session.check_version()?;
         session.syncer.check()?;
         let guard = session.guard(time::now(), ())?;
-        let (guard, _, outcome) = guard.commit(&Cancel::new(), plan).await;
-        if let (Some(guard), Err(error)) = (&guard, &outcome) {
-            session.note_failed_making(guard, error);
-        }
-        drop(guard);
+        let (_, _, outcome) = guard.commit(&Cancel::new(), plan).await;
         let outcome = outcome?;
         // The first write is synced with its folder, with any durability.
         let is_first = outcome.wrote && outcome.unsynced.is_none();
@@ -382,7 +378,7 @@ impl<'h> Writer<'h> {
             diagnostics: Vec::new(),
         });
         let made = self.append_to(&session).await;
-        // A file whose sync has failed stays.
+        // A file whose name could not be synced stays.
         let is_there = |error: &Error| error.kind == Kind::DurabilityUnknown;
         if made.as_ref().err().is_none_or(is_there) {
             self.book.did("create");

@@ -11,6 +11,7 @@ use crate::invariant::{always, never};
 use crate::os::file;
 use crate::os::file::{File, TryLockError};
 use crate::os::handle::{Handle, HandleAccess};
+use crate::os::temporary::Temporary;
 use std::io::{self, Seek, Write};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -207,32 +208,23 @@ pub struct WriteOutcome {
 }
 
 impl FileLog {
-    /// Makes the file, with its header and first entries.
+    /// Makes the file, with its header and first entries, and syncs it. Its name is not synced.
     fn write_first(&mut self, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         never!(
             "No file is made without a header",
             self.header_line.is_empty()
         )?;
         let _claimed = self.claim.as_ref().map(|claim| claim()).transpose()?;
-        let created = self.at.folder.create(&self.at.name);
-        let created = match created {
+        let make = || Temporary::for_name(&self.at.folder, &self.at.name);
+        let made = match make() {
             // The folder has been removed since the session was created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let made = self.at.folder.make_again();
-                made.and_then(|()| self.at.folder.create(&self.at.name))
+                self.at.folder.make_again().and_then(|()| make())
             }
             other => other,
         };
-        let file = created.map_err(|error| {
-            if error.kind() == io::ErrorKind::AlreadyExists {
-                Error::new(
-                    Kind::SessionExists,
-                    "another process has made this session's file",
-                )
-            } else {
-                self.failed("create", &error)
-            }
-        })?;
+        let temporary = made.map_err(|error| self.failed("create", &error))?;
+        let file = Arc::clone(temporary.file());
         let mut text = self.header_line.clone();
         text.push(b'\n');
         let start = text.len();
@@ -243,15 +235,27 @@ impl FileLog {
             .ok()
             .is_none_or(|written| *written < text.len())
         {
-            // No client knows of this file yet, so a half-written file is removed.
-            let _removed = self.at.folder.remove(&self.at.name);
             return Err(match written {
                 Ok(_) => full("the session file could not be written whole"),
                 Err(error) => self.failed("write", &error),
             });
         }
+        // Once the file has its name, other processes may append. Their syncs prove nothing about bytes whose sync has
+        // failed, so it is synced before.
+        file.sync_all()
+            .map_err(|error| self.failed("sync", &error))?;
         let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
-        let handle = Handle::new(file, HandleAccess::Append);
+        temporary.name_new(&self.at).map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                Error::new(
+                    Kind::SessionExists,
+                    "another process has made this session's file",
+                )
+            } else {
+                self.failed("create", &error)
+            }
+        })?;
+        let handle = Handle::of(file, HandleAccess::Append);
         let open = OpenFile::new(handle, status.identity);
         let file = self.file(&open, HandleAccess::Append)?;
         self.open = Some(open);

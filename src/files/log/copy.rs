@@ -130,8 +130,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Gives the file its name once it is complete and, if `synced`, once the file and its folder are on disk. If
-    /// another program has already changed the file, it is read again.
+    /// Gives the file its name once it is complete, its first chunk is on disk and, if `synced`, once all of it and its
+    /// folder are. If another program has already changed the file, it is read again.
     pub(crate) fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
@@ -168,7 +168,8 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
 }
 
 /// Writes a file in chunks. From the second chunk on a thread writes them, since copying into the page cache is the
-/// slowest step.
+/// slowest step. The first chunk is synced at once. Once the file has its name, other processes may append, and their
+/// syncs prove nothing about a header whose sync has failed.
 struct Output {
     file: Arc<File>,
     chunk: WriteChunk,
@@ -180,13 +181,19 @@ struct Output {
 struct WriteChunk {
     bytes: Vec<u8>,
     filled: usize,
+    /// Whether it is the first chunk, which has the header.
+    is_first: bool,
 }
 
 impl WriteChunk {
     fn write_to(&self, mut file: &File) -> io::Result<()> {
         let missing = breaks("A new session file has as many bytes as its lines");
         let filled = self.filled.saturating_sub(usize::from(missing));
-        file.write_all(part(&self.bytes, ..filled))
+        file.write_all(part(&self.bytes, ..filled))?;
+        match self.is_first {
+            true => file.sync_data(),
+            false => Ok(()),
+        }
     }
 }
 
@@ -194,7 +201,10 @@ impl Output {
     fn new(file: Arc<File>) -> Self {
         Self {
             file,
-            chunk: WriteChunk::default(),
+            chunk: WriteChunk {
+                is_first: true,
+                ..WriteChunk::default()
+            },
             writer: None,
         }
     }
@@ -204,7 +214,7 @@ impl Output {
         if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;
         }
-        let WriteChunk { bytes, filled } = &mut self.chunk;
+        let WriteChunk { bytes, filled, .. } = &mut self.chunk;
         let start = *filled;
         *filled += len;
         if bytes.len() < *filled {

@@ -503,8 +503,8 @@ impl SessionState {
         }
         self.check_written(landed.failure.is_some(), whole, lines)?;
         let unsynced = match landed.file {
-            Some(file) if landed.created => {
-                self.sync_creation(&file)?;
+            Some(_) if landed.created => {
+                self.sync_name()?;
                 None
             }
             file => file,

@@ -6,7 +6,6 @@ use super::upstream::{self, Settled};
 use crate::blocking::blocking;
 use crate::log::append::TryLock;
 use crate::log::upstream::PublishOutcome;
-use crate::os::file::File;
 use treelined_core::error::Result;
 use treelined_core::flow::PlannedLines;
 
@@ -39,7 +38,7 @@ impl SessionState {
         if let Some(upstream) = &self.upstream {
             upstream.written(file);
         }
-        let synced = self.sync_creation(file);
+        let synced = self.sync_name();
         if synced.is_err()
             && let Some(at) = self.log.location()
         {
@@ -49,14 +48,10 @@ impl SessionState {
         synced
     }
 
-    /// Syncs a new file and its folder, whatever the durability of the session is (session-file.md §3).
-    pub(super) fn sync_creation(&self, file: &File) -> Result<()> {
-        let folder = || match self.log.location() {
-            Some(at) => at.folder.sync(),
-            None => Ok(()),
-        };
-        file.sync_all()
-            .and_then(|()| folder())
-            .map_err(|error| sync::failed(&error))
+    /// Syncs the name of a new file, whatever the durability of the session is (session-file.md §3.6).
+    pub(super) fn sync_name(&self) -> Result<()> {
+        let at = self.log.location();
+        let synced = at.map_or(Ok(()), |at| at.folder.sync());
+        synced.map_err(|error| sync::failed(&error))
     }
 }

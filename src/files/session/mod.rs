@@ -115,15 +115,6 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Records that the session's file was made but may not be on disk.
-    pub fn note_failed_making(&self, core: &SessionState, error: &Error) {
-        if error.kind == Kind::DurabilityUnknown
-            && let Ok(Some((file, _))) = core.log.file_to_sync()
-        {
-            self.syncer.making_failed(&file);
-        }
-    }
 }
 
 impl<T: Send + 'static> SessionGuard<T> {

@@ -4,7 +4,7 @@
 //! new names before the session file does, and lose their old ones after it. So if the process dies at any call, or
 //! the power is cut, the session file has its related files beside it.
 
-use super::trash::is_number;
+use super::file_names::is_number;
 use crate::log::append::LOCK_TIMEOUT;
 use crate::os::file::{self, File, Folder, Location, TryLockError};
 use crate::os::handle::HandleAccess;
@@ -94,8 +94,9 @@ pub(super) fn relocate(from: &Location, to: &Location) -> io::Result<()> {
     }
     to.folder.sync()?;
     from.folder.sync()?;
-    for (from, _) in moved {
-        remove_old(&from);
+    // The session is complete without this.
+    if let Err(error) = remove_old(from, &moved) {
+        tracing::warn!(%error, "a related file of a session stays at its old place too");
     }
     Ok(())
 }
@@ -158,13 +159,17 @@ fn take_name_back(from: &Location, to: &Location) -> io::Result<()> {
     }
 }
 
-/// Removes the old name of a related file; a folder has none any more. The session is complete without this.
-fn remove_old(at: &Location) {
-    match at.folder.remove(&at.name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(%error, "a related file of a session stays at its old place too");
+/// Removes the old names of the related files. A folder has none any more.
+fn remove_old(of: &Location, moved: &[(Location, Location)]) -> io::Result<()> {
+    for (from, _) in moved {
+        match of.folder.remove(&from.name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        _ => {}
+    }
+    match moved.is_empty() {
+        true => Ok(()),
+        false => of.folder.sync(),
     }
 }
 

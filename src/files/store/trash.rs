@@ -1,7 +1,7 @@
 //! The trash folder. Deleted sessions are moved there and can be restored. They are removed from it only if a person
 //! requests it ([`Store::purge`]).
 
-use super::file_names::{folder_name, is_hidden};
+use super::file_names::{folder_name, is_hidden, is_number};
 use super::relocating::{belongings, related, relocate, remove, remove_left};
 use super::{Store, exists};
 use crate::lock::lock;
@@ -249,10 +249,6 @@ fn name_before(name: &OsStr) -> Option<&OsStr> {
     let (before, number) = bytes.split_at_checked(dot)?;
     let is_numbered = before.ends_with(b".jsonl") && is_number(number.get(1..)?);
     path::from_bytes(before).filter(|_| is_numbered)
-}
-
-pub(super) fn is_number(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]

@@ -38,9 +38,6 @@ impl CommitTail {
         ends: &[usize],
         outcome: &Result<CommitOutcome>,
     ) -> Self {
-        if let Err(error) = outcome {
-            open.session.note_failed_making(state, error);
-        }
         let outcome = outcome.as_ref().ok();
         let promised = match outcome.is_some_and(|outcome| outcome.is_queued) {
             true => Durability::Queued,

@@ -264,13 +264,6 @@ impl Syncer {
         Ok(())
     }
 
-    /// Records that the file was made but may not be on disk.
-    pub fn making_failed(&self, file: &File) {
-        if let Ok(status) = file::status_of(file) {
-            restore_beginning(&self.state, file, &status);
-        }
-    }
-
     /// Syncs a new file in the background, without delay, since it may be large. `on_late_failure` is called
     /// if the sync fails.
     pub fn after_making(&self, new: UnsyncedFile, on_late_failure: impl FnOnce() + Send + 'static) {

@@ -18,7 +18,6 @@ fn a_folder_is_synced_until_that_succeeds() {
     let at = Location::of_path(&path).unwrap();
     let syncer = Syncer::new(Durability::Always, Some(at));
     let identity = file::status_of(&file).unwrap().identity;
-    syncer.making_failed(&file);
     assert!(lock(&syncer.state).folder_to_sync(identity).is_some());
     let (sender, _receiver) = oneshot::channel();
     lock(&syncer.state).waiting.push(sender);
@@ -159,7 +158,7 @@ fn the_beginning_of_a_file_is_written_again_only_in_this_file() {
     write(identity(&path)).expect("its sync has not failed");
 }
 
-/// A fork is named before it is synced. While its sync had failed and its header was only written again, another process
+/// A fork was named before it was synced. While its sync had failed and its header was only written again, another process
 /// appended and synced, which proved nothing about the header; a power cut then took the whole session.
 #[test]
 fn a_header_whose_sync_has_failed_is_synced_at_once() {
