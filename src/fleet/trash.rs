@@ -87,10 +87,10 @@ pub(super) fn discard(
             Err(_) if at.status().is_err() => return Ok(Some(DiscardedFile::default())),
             lost => lost?,
         };
-        let Some(_locked) = file.locked_as(&lost)? else {
+        let Some(locked) = file.locked_as(&lost)? else {
             continue;
         };
-        let path = match store.trash(at) {
+        let path = match store.trash_locked(at, &locked) {
             Err(_) if at.status().is_err() => None,
             moved => Some(moved?),
         };

@@ -130,7 +130,7 @@ impl Store {
             name: at.name.clone(),
             ..place
         };
-        match relocate(&at, &to) {
+        match relocate(&at, &to, None) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(super::exists(&planned.id));

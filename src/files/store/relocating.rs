@@ -62,13 +62,16 @@ pub(super) fn related(of: &Location, suffix: &OsStr) -> Location {
 
 /// Moves a session file and its related files, and syncs both folders. On failure every file is where it was, unless
 /// only the sync has failed. Fails with `AlreadyExists` if a file has one of the new names, and with `WouldBlock` if
-/// another process holds the lock of the session.
-pub(super) fn relocate(from: &Location, to: &Location) -> io::Result<()> {
+/// another process holds the lock of the session. A caller that holds the lock passes the locked file.
+pub(super) fn relocate(from: &Location, to: &Location, held: Option<&File>) -> io::Result<()> {
     // This is checked first, so that related files are not moved for nothing.
     if to.status().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let _lock = locked(from)?;
+    let _lock = match held {
+        Some(_) => None,
+        None => locked(from)?,
+    };
     let suffixes = belongings(from)?;
     let mut moved = Vec::new();
     let mut done = Ok(());
@@ -319,11 +322,13 @@ mod tests {
         let (_path, at) = folder();
         let held = fs::File::open(at("s").path()).unwrap();
         held.lock().unwrap();
-        let busy = relocate(&at("s"), &at("t")).unwrap_err();
+        let busy = relocate(&at("s"), &at("t"), None).unwrap_err();
         assert_eq!(busy.kind(), io::ErrorKind::WouldBlock);
         assert!(at("s").status().is_ok() && at("t").status().is_err());
+        relocate(&at("s"), &at("t"), Some(&held)).unwrap();
+        relocate(&at("t"), &at("s"), Some(&held)).unwrap();
         drop(held);
-        relocate(&at("s"), &at("t")).unwrap();
+        relocate(&at("s"), &at("t"), None).unwrap();
         assert!(at("s").status().is_err() && at("t").status().is_ok());
     }
 
@@ -333,7 +338,7 @@ mod tests {
         let (path, at) = folder();
         fs::write(at("s.cold").path(), "branch").unwrap();
         fs::hard_link(at("s.cold").path(), at("t.cold").path()).unwrap();
-        relocate(&at("s"), &at("t")).unwrap();
+        relocate(&at("s"), &at("t"), None).unwrap();
         assert_eq!(fs::read_dir(path.path()).unwrap().count(), 2);
 
         fs::hard_link(at("t.cold").path(), at("s.cold").path()).unwrap();
@@ -349,7 +354,7 @@ mod tests {
         fs::write(at("s.cold").path(), "branch").unwrap();
         fs::create_dir(at("s.quarantine").path()).unwrap();
         fs::write(at("t.cold").path(), "other").unwrap();
-        let taken = relocate(&at("s"), &at("t")).unwrap_err();
+        let taken = relocate(&at("s"), &at("t"), None).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_dir(path.path()).unwrap().count(), 4);
         for (name, text) in [("s.cold", "branch"), ("t.cold", "other")] {

@@ -7,7 +7,7 @@ use super::{Store, exists};
 use crate::lock::lock;
 use crate::log::append::locked_elsewhere;
 use crate::log::{self, Log};
-use crate::os::file::{Folder, Location};
+use crate::os::file::{File, Folder, Location};
 use crate::os::path;
 use crate::store::catalogue::{CatalogueRow, FolderFiles};
 use std::cmp::Reverse;
@@ -41,8 +41,17 @@ impl DeletedSession {
 
 impl Store {
     /// Moves the file of a session and its related files to the trash. Returns its new path. On failure everything
-    /// stays where it was.
+    /// stays where it was. Fails with `sessionLocked` if another process holds the lock of the file.
     pub fn trash(&self, location: &Location) -> Result<PathBuf> {
+        self.move_to_trash(location, None)
+    }
+
+    /// Like [`Self::trash`], for a caller that holds the lock of the file. `locked` is the locked file.
+    pub fn trash_locked(&self, location: &Location, locked: &File) -> Result<PathBuf> {
+        self.move_to_trash(location, Some(locked))
+    }
+
+    fn move_to_trash(&self, location: &Location, locked: Option<&File>) -> Result<PathBuf> {
         let failed =
             |error: io::Error| Error::io(&format!("delete {}", location.path().display()), &error);
         let trash = self.root()?.subfolder_or_create(OsStr::new(TRASH));
@@ -57,7 +66,7 @@ impl Store {
                 folder: Arc::clone(&trash),
                 name: name.clone(),
             };
-            match relocate(location, &to) {
+            match relocate(location, &to, locked) {
                 Ok(()) => return Ok(to.path()),
                 // The trash has an earlier session with this name.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -160,7 +169,7 @@ impl Store {
         };
         let failed =
             |error: io::Error| Error::io(&format!("restore {}", from.path().display()), &error);
-        match relocate(&from, &to) {
+        match relocate(&from, &to, None) {
             Ok(()) => Ok(to.path()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(id)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found()),
