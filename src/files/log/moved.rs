@@ -116,4 +116,24 @@ mod tests {
         holder.lock().unwrap();
         refused(&held, Kind::SessionLocked);
     }
+
+    #[test]
+    fn a_file_that_another_program_writes_stays() {
+        let (_folder, at) = file(&header(3));
+        let before = fs::read(at.path()).unwrap();
+        let opened = fs::File::options().append(true).open(at.path()).unwrap();
+        let mut writer = std::process::Command::new("sleep");
+        let mut writer = writer.arg("60").stdout(opened).spawn().unwrap();
+        let refused = change_header(&at, &[("cwd", "/new".to_owned())]).unwrap_err();
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        assert_eq!(refused.kind, Kind::SessionLocked);
+        assert!(
+            refused.message.contains(&writer.id().to_string()),
+            "{}",
+            refused.message
+        );
+        assert_eq!(fs::read(at.path()).unwrap(), before);
+        change_header(&at, &[("cwd", "/new".to_owned())]).unwrap();
+    }
 }

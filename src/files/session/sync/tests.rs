@@ -65,6 +65,21 @@ fn the_record_of_failures_is_bounded_and_forgets_none_of_this_file() {
     }
 }
 
+/// A session whose file is replaced has failed syncs of both files. The oldest ones are forgotten first.
+#[test]
+fn the_record_of_failures_has_those_of_both_files() {
+    let file = |inode| Identity { device: 1, inode };
+    let mut record = SyncRecord::default();
+    for round in 0..MAX_LOST as u64 {
+        record.lose(file(1), 10 * round..10 * round + 5);
+    }
+    record.lose(file(2), 0..5);
+    assert_eq!(record.lost.len(), MAX_LOST);
+    assert!(record.is_lost(&entries(file(2), 0..5)));
+    assert!(!record.is_lost(&entries(file(1), 0..5)));
+    assert!(record.is_lost(&entries(file(1), 10..15)));
+}
+
 /// An entry that is sent again waits for the sync of its first write, and fails if that sync has failed.
 #[tokio::test]
 async fn a_repeated_entry_is_as_durable_as_its_first_write() {

@@ -1,13 +1,14 @@
 //! Tests of a session some of whose branches are in the cold file.
 
-use super::super::shed::ColdMove;
+use super::super::shed::{ColdMove, MovedBranches};
 use super::shed::shed;
-use super::{HEADER, append, run, session};
+use super::{HEADER, append, entries, run, session};
 use crate::cancel::Cancel;
 use crate::clock::SystemSource;
 use crate::log::cold::SUFFIX;
 use crate::log::header::Header;
 use crate::log::readable::ReadableLines;
+use crate::log::shed::StayReason;
 use crate::log::unshed::{WholeLog, restore};
 use crate::log::whole::SessionLines;
 use crate::log::{Log, OpenedLog};
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow;
 use treelined_core::tree::Tree;
 
 /// Three roots: the branches b0 and d0 with an entry below each, and z0, which is the leaf.
@@ -103,6 +105,83 @@ fn branches_come_back_one_by_one_unless_a_check_refuses() {
         assert_eq!(unshed(&[], None).await.unwrap(), (0, false));
     });
     assert_eq!(ids(&read(&path).tree), ALL);
+}
+
+/// Moves branches; all that can move if none is named.
+async fn moved(open: &Arc<Session>, direction: ColdMove, ids: &[&str]) -> Result<MovedBranches> {
+    let named = ids.iter().map(|id| (*id).to_owned()).collect();
+    let moved = guard(open).move_cold(direction, named, Arc::new(SystemSource));
+    let (_, _, moved) = moved.await?;
+    moved.map(|(moved, _)| moved)
+}
+
+#[test]
+fn a_branch_whose_id_was_taken_meanwhile_stays_in_the_cold_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    run(async {
+        let open = with_two_shed(&path).await;
+        append(&path, &entries("b", 1).replace("b0", "b1"));
+        let before = std::fs::read(&path).unwrap();
+        let taken = moved(&open, ColdMove::Unshed(None), &["b0"]).await;
+        assert_eq!(taken.unwrap_err().kind, Kind::DuplicateEntryId);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        let other = moved(&open, ColdMove::Unshed(None), &["d0"]).await;
+        assert_eq!(other.unwrap().moved.len(), 1);
+        assert_eq!(ids(&guard(&open).tree), ["a0", "b1", "d0", "d1", "z0"]);
+    });
+}
+
+#[test]
+fn a_branch_with_a_second_line_of_an_entry_stays_in_the_session_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    run(async {
+        let open = session(&path);
+        let below = |id: &str, text: &str| {
+            let root = entries(id, 1);
+            root.replace(r#""parentId":null"#, r#""parentId":"b0""#)
+                .replace("\"c\"", text)
+        };
+        let branch = entries("b", 1) + &below("c", "\"c\"") + &below("c", "\"other\"");
+        append(&path, &(branch + &entries("z", 1)));
+        let archive = |core: &SessionState| {
+            let head = core.find("b0")?;
+            flow::branch::plan_archive(&core.tree, &SystemSource, head, &[])
+        };
+        let (_, _, archived) = guard(&open).commit(&Cancel::new(), archive).await;
+        archived.unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let MovedBranches { moved, staying } = moved(&open, ColdMove::Shed, &[]).await.unwrap();
+        assert!(moved.is_empty());
+        assert_eq!(staying[0].reason, StayReason::Damaged);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    });
+}
+
+/// The branches of a session are moved back while another process reads them.
+#[test]
+fn a_reader_of_shed_branches_opens_a_replaced_session_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let cold = folder.path().join(format!("s.jsonl{SUFFIX}"));
+    run(async {
+        drop(with_two_shed(&path).await);
+    });
+    let kept = std::fs::read(&cold).unwrap();
+    std::fs::remove_file(&cold).unwrap();
+    let missing = WholeLog::of_unlocked(|| Ok(read(&path)));
+    assert!(missing.is_err(), "the session was not replaced");
+    std::fs::write(&cold, kept).unwrap();
+    let openings = std::cell::Cell::new(0);
+    let whole = WholeLog::of_unlocked(|| {
+        let opened = read(&path);
+        openings.set(openings.get() + 1);
+        restore(&Location::of_path(&path).unwrap())?;
+        Ok(opened)
+    });
+    assert_eq!(ids(&whole.unwrap().tree), ALL);
+    assert_eq!(openings.get(), 2);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cold;
 mod copies;
+mod originals;
 mod shed;
 
 use super::commit::CommitOutcome;
