@@ -387,7 +387,7 @@ def come_home(agent, running, daemon, prompt, file, above_it):
         raise AssertionError(f"the answer is not below {above_it}")
     conversation = {name: entry for name, entry in entries.items() if entry["type"] in ("message", "compaction")}
     for entry in conversation.values():
-        # Entries of other kinds are no part of what is handed over.
+        # Entries of other kinds are not part of what is handed over.
         above = (name for name in ancestors(entries, entry["parentId"]) if name in conversation)
         entry["parentId"] = next(above, None)
     return conversation, answer

@@ -493,7 +493,7 @@ impl ServerHandler for HistoryServer {
                 page.await.map_err(|failure| self.refused(failure))?
             }
             None if path.is_empty() => {
-                let message = format!("{} is no resource here; {SCHEME}ID is", inert(&uri));
+                let message = format!("{} is not a resource here; {SCHEME}ID is", inert(&uri));
                 return Err(ErrorData::resource_not_found(message, None));
             }
             None => {

@@ -42,7 +42,7 @@ test('a session does not fill the list, and the rest of it is found', async (t) 
 });
 
 // An incomplete filter was once an error message at each pause of typing.
-test('a query that is not finished is no error, and is completed', async (t) => {
+test('a query that is not finished is not an error, and is completed', async (t) => {
   const at = await window(t);
   await tour(at);
   const { completions, note } = await find(at, 'cache 😀 ro');

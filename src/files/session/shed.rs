@@ -136,7 +136,7 @@ impl SessionState {
         })
     }
 
-    /// Reads the file that has replaced the old one. Entries that came back are no appends: they are announced as a
+    /// Reads the file that has replaced the old one. Entries that came back are not appends: they are announced as a
     /// change of the order.
     fn read_moved(&mut self, changes: &mut Changes) -> Result<()> {
         let (appended, moved) = (changes.others.len(), changes.others_moved);

@@ -11,7 +11,7 @@ fn asks(max: Duration) -> Asks<u8> {
 
 fn ask(asks: &Asks<u8>, id: &str, who: &[Answerer], timeout: Duration) -> Question<u8> {
     let accepts = Box::new(|answer: &u8| match answer {
-        0 => Err(Error::invalid_params("result", "is no answer to this")),
+        0 => Err(Error::invalid_params("result", "is not an answer to this")),
         _ => Ok(()),
     });
     asks.ask(asking(id, &Cancel::new()), who.to_vec(), timeout, accepts)

@@ -163,7 +163,7 @@ fn numbers(list: &str) -> Result<Vec<u32>> {
         };
         let digits: u32 = digits
             .parse()
-            .with_context(|| format!("{word} is no number"))?;
+            .with_context(|| format!("{word} is not a number"))?;
         Ok(digits * unit)
     };
     list.split(',').map(number).collect()

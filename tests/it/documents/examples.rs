@@ -112,7 +112,7 @@ impl Contract {
     /// A message must have the required members of JSON-RPC and of `needed`. It may also have the members of
     /// `optional`, but no other members.
     fn envelope(value: &Value, needed: &[&str], optional: &[&str]) -> Result<(), String> {
-        let members = value.as_object().ok_or("is no object")?;
+        let members = value.as_object().ok_or("is not an object")?;
         let is_known = |name: &String| {
             let mut known = needed.iter().chain(optional).chain(&["jsonrpc"]);
             known.any(|known| known == name)

@@ -119,7 +119,7 @@ fn each_pair_says_where_its_judgement_comes_from() {
     assert_eq!(
         found.len(),
         2,
-        "questions that differ are no pair: {found:?}"
+        "questions that differ are not a pair: {found:?}"
     );
     let said = |text: &str, role: &str| json!([{"role": role, "content": text}]);
     let judgement = json!({"origin": "label", "entry_id": "l1", "reason": "Dead end", "by": null});

@@ -363,7 +363,7 @@ fn request(
     let limit = limit(params.limit)?;
     let after = params.cursor.as_deref().map(|cursor| {
         Key::of_cursor(cursor)
-            .ok_or_else(|| Error::invalid_params("cursor", "is no cursor of search"))
+            .ok_or_else(|| Error::invalid_params("cursor", "is not a cursor of search"))
     });
     let (since, until) = (
         time("since", params.since.as_deref())?,

@@ -393,7 +393,10 @@ fn start(
         let (of, offset) = cursor.rsplit_once(':').unwrap_or_default();
         let offset: Option<u64> = offset.parse().ok();
         let Some(offset) = offset else {
-            return Err(Error::invalid_params("cursor", "is no cursor of get_tree"));
+            return Err(Error::invalid_params(
+                "cursor",
+                "is not a cursor of get_tree",
+            ));
         };
         if let Some(revision) = revision
             && of != revision
