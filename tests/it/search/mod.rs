@@ -344,7 +344,11 @@ fn bad_params_are_refused_with_the_field_and_the_reason() {
             "is not a time",
         ),
         (json!({"query": "x", "in": []}), "in", "no field"),
-        (json!({"query": "x", "cursor": "?"}), "cursor", "no cursor"),
+        (
+            json!({"query": "x", "cursor": "?"}),
+            "cursor",
+            "not a cursor",
+        ),
     ] {
         let error = d.err_kind("search", params, "invalidParams");
         assert_eq!(error.details("field"), field);
