@@ -132,7 +132,8 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     assert_eq!(pulled[0]["sessionId"], "plain");
 }
 
-/// Several daemons write the row of one session in any order, and the newest row stays.
+/// Several daemons write the row of one session in any order, and the newest row stays. A daemon took the revision of its
+/// last row for that of an older one, and wrote an older row over a newer one of its own.
 #[test]
 fn an_older_row_never_replaces_a_newer_one() {
     let Some(fleet) = Fleet::get(32) else { return };
@@ -163,6 +164,15 @@ fn an_older_row_never_replaces_a_newer_one() {
     }
     let last = Daemon::new(&fleet);
     last.until(newest);
+    let of = |list: &TeamList| list.find("s0").unwrap().row.as_ref().unwrap().sequence;
+    last.team.note(row("s0", 21));
+    last.until(|list| of(list) == 21);
+    last.team.note(row("s0", 4));
+    last.team.end();
+    assert_eq!(
+        of(&Daemon::new(&fleet).until(|list| list.find("s0").is_some())),
+        21
+    );
 }
 
 #[test]

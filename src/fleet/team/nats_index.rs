@@ -55,9 +55,15 @@ pub(crate) struct NatsIndex {
     host: String,
     /// The key of this daemon's row of presence. It has letters, digits, `-` and `_`. Empty for a command.
     daemon: String,
-    /// The revision of this daemon's last write of each row, by the key of the row.
-    revisions: Mutex<HashMap<String, u64>>,
+    /// This daemon's last write of each row, by the key of the row.
+    revisions: Mutex<HashMap<String, WrittenRow>>,
     reader: tokio::sync::Mutex<Reader>,
+}
+
+/// A row that was written: its revision, and the sequence of the session that it describes.
+struct WrittenRow {
+    revision: u64,
+    sequence: u64,
 }
 
 /// The rows, ids and presences that were read last.
@@ -167,13 +173,16 @@ impl NatsIndex {
             stream_created: self.created.clone(),
         };
         let key = subject::key(&row.row.session_id);
+        let sequence = row.row.sequence;
         let known = lock(&self.revisions).remove(&key);
-        let revision = write_row(&self.rows, &key, &row, known).await?;
+        let known = known.filter(|known| known.sequence < sequence);
+        let known = known.map(|known| known.revision);
+        let written = write_row(&self.rows, &key, &row, known).await?;
         let mut revisions = lock(&self.revisions);
         if revisions.len() >= MOST_REVISIONS {
             revisions.clear();
         }
-        revisions.extend(revision.map(|revision| (key, revision)));
+        revisions.extend(written.map(|revision| (key, WrittenRow { revision, sequence })));
         Ok(())
     }
 
