@@ -10,8 +10,8 @@ use treelined_core::team::{cursor_before, place_of};
 
 /// About how many rows are read at a time.
 const PART: u64 = 4096;
-/// The first page counts this many of the newest rows.
-const COUNTED: u64 = 10_000;
+/// The first page counts this many of the newest rows, which are most often one part.
+const COUNTED: u64 = 4000;
 /// If more messages than this are behind the last read, the newest rows are read anew.
 const MOST_BEHIND: u64 = 100_000;
 
