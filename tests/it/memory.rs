@@ -127,7 +127,9 @@ fn preparations_over_the_limit_hold_ids() {
     assert!(run["preparation"].get("truncated").is_none());
 }
 
-/// After `close_session`, a session of 196 MB once kept 1.3 GB of memory. Now the sum of the budgets limits it.
+/// After `close_session`, a session of 196 MB once kept 1.3 GB of memory. Now the sum of the budgets limits it. A page of
+/// memory that has a kept piece and freed ones stays, which on a busy machine has taken up to 29 MiB: requests then run in
+/// more heaps at once.
 #[test]
 fn memory_after_closing_large_sessions_is_within_the_budgets() {
     let home = Home::new();
@@ -136,7 +138,9 @@ fn memory_after_closing_large_sessions_is_within_the_budgets() {
         .collect();
     let mut d = Daemon::quiet_in(&home);
     d.ok("list_sessions", json!({}));
-    let before = resident(&d);
+    // Without the pages of the program's file, whose number depends on the other tests.
+    let anonymous = |d: &Daemon| status(d, "RssAnon");
+    let before = anonymous(&d);
     for (n, path) in paths.iter().enumerate() {
         d.open(path);
         let session = format!("big{n}");
@@ -158,11 +162,11 @@ fn memory_after_closing_large_sessions_is_within_the_budgets() {
     for n in 0..paths.len() {
         d.ok("close_session", json!({"sessionId": format!("big{n}")}));
     }
-    let slack = 30 * MIB;
+    let slack = 48 * MIB;
     eventually("memory is given back", || {
-        resident(&d) - before < KEPT_BYTES as u64 + slack
+        anonymous(&d).saturating_sub(before) < KEPT_BYTES as u64 + slack
     });
-    println!("memory: {before} before, {} after closing", resident(&d));
+    println!("memory: {before} before, {} after closing", anonymous(&d));
 }
 
 /// A page of sessions was once limited only by its number of rows, and rows of 100 kB made it too large to send.
