@@ -114,7 +114,8 @@ impl Store {
     /// is in the folder of another directory.
     fn move_session(&self, planned: &MovedSession) -> Result<()> {
         let at = Location::of_path(&planned.from_path)?;
-        if planned.path != planned.from_path && planned.path.exists() {
+        let is_taken = || Location::of_path(&planned.path).is_ok_and(|to| to.status().is_ok());
+        if planned.path != planned.from_path && is_taken() {
             return Err(super::exists(&planned.id));
         }
         if let Some(cache) = self.cache() {
