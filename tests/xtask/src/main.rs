@@ -18,7 +18,7 @@ enum Task {
     Generate,
     /// Check in a second what needs no build: the format, and the versions of the packages
     Lint,
-    /// Check in some seconds what a push must not break: as lint, the compiler, and the architecture
+    /// Check what a push must not break, in some seconds after a small change: as lint, the compiler, and the architecture
     Check,
     /// Run what a commit has to pass, as .ci/run does on a clean clone
     Ci,
@@ -59,7 +59,7 @@ fn steps(task: &Task) -> Vec<Step> {
             top("cargo run --quiet -p treelined-client-generate"),
             top("cargo test --quiet --bin treelined -- the_document_of_errors the_readme_has"),
             top(
-                "cargo test --quiet --test it -- the_readme_lists every_client_has_the_table every_block_of_the_guide",
+                "cargo test --quiet --test it -- the_readme_lists every_client_has_the_table every_block_of_the_guide the_rows_of_the_fixture",
             ),
             below(
                 "clients/typescript",
@@ -102,6 +102,7 @@ fn steps(task: &Task) -> Vec<Step> {
             }
             vec![
                 top("clients/package/versions"),
+                top("clients/package/crates --dry-run"),
                 Step(folder, build),
                 top("clients/package/check --full"),
             ]
