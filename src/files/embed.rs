@@ -129,8 +129,10 @@ impl OpenSession {
     /// and with `durabilityUnknown` if it is unknown whether the message is in the file.
     pub async fn append(&mut self, message: &str) -> Result<String> {
         let entry = [NewEntry::message(message.as_bytes())?];
-        let plan = move |core: &SessionState| {
-            append::plan(&core.tree, &SystemSource, &entry, &|node| core.entry(node))
+        let plan = move |state: &SessionState| {
+            append::plan(&state.tree, &SystemSource, &entry, &|node| {
+                state.entry(node)
+            })
         };
         let ids = self.commit(plan).await?;
         let id = ids.into_iter().next();
@@ -143,12 +145,12 @@ impl OpenSession {
     /// `entryNotFound`.
     pub async fn navigate(&mut self, entry_id: &str) -> Result<Option<String>> {
         let target = entry_id.to_owned();
-        let plan = move |core: &SessionState| {
-            let target = core.find(&target)?;
-            match navigate::plan(&core.tree, target, true) {
+        let plan = move |state: &SessionState| {
+            let target = state.find(&target)?;
+            match navigate::plan(&state.tree, target, true) {
                 Navigation::AlreadyThere => Ok(PlannedLines::default()),
                 Navigation::Move(plan) => {
-                    navigate::commit(&core.tree, &SystemSource, &plan, None, None)
+                    navigate::commit(&state.tree, &SystemSource, &plan, None, None)
                 }
             }
         };
@@ -159,10 +161,10 @@ impl OpenSession {
     /// Returns the context of a model at the leaf: the messages on its path, with compactions and edits applied
     /// (`schema/semantics.md` §1).
     pub async fn context(&mut self) -> Result<Context> {
-        self.read(|core| {
-            let path = core.steps(core.leaf());
-            let kept = core.kept(&path)?;
-            let body = &mut |node| core.entry(node);
+        self.read(|state| {
+            let path = state.steps(state.leaf());
+            let kept = state.kept(&path)?;
+            let body = &mut |node| state.entry(node);
             context::build_within(&path, kept, Format::Llm, usize::MAX, body)
         })
         .await
@@ -170,23 +172,23 @@ impl OpenSession {
 
     /// All entries, in the order of the file.
     pub async fn entries(&mut self) -> Result<Vec<Entry>> {
-        self.read(|core| {
+        self.read(|state| {
             let entry = |node| {
                 Ok(Entry {
-                    id: core.tree.id(node).to_owned(),
-                    parent: core.id_of(core.tree.parent(node)).map(str::to_owned),
-                    kind: core.tree.kind(node),
-                    line: core.entry(node)?,
+                    id: state.tree.id(node).to_owned(),
+                    parent: state.id_of(state.tree.parent(node)).map(str::to_owned),
+                    kind: state.tree.kind(node),
+                    line: state.entry(node)?,
                 })
             };
-            core.tree.entries().map(entry).collect()
+            state.tree.entries().map(entry).collect()
         })
         .await
     }
 
     /// The id of the leaf, below which the next entry goes; `None` before the first entry.
     pub async fn leaf(&mut self) -> Result<Option<String>> {
-        self.read(|core| Ok(core.leaf_id().map(str::to_owned)))
+        self.read(|state| Ok(state.leaf_id().map(str::to_owned)))
             .await
     }
 

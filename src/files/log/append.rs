@@ -98,7 +98,7 @@ impl Log {
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         let mut lines = new.iter();
         never!(
-            "No line is appended that has a line break inside, which would make two lines of it",
+            "No appended line has a line break inside, which would make two lines of it",
             lines.any(|line| memchr::memchr(b'\n', line).is_some())
         )?;
         never!("No empty line is appended", new.iter().any(Vec::is_empty))?;

@@ -113,8 +113,7 @@ impl ReplacedFile {
         let mut replaced = Self::of(log, tree)?;
         replaced.until = time::now() + handed.remaining.min(HELD);
         // The number comes from the arguments of a command.
-        replaced.read_to = match breaks("A replaced file is read on from where it was read before")
-        {
+        replaced.read_to = match breaks("The read of a replaced file continues where it stopped") {
             true => handed.carried_to,
             false => handed.carried_to.min(replaced.read_to),
         };
@@ -181,7 +180,7 @@ impl ReplacedFile {
         log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
         always!(
-            "A replaced file is read on from where it was read before",
+            "The read of a replaced file continues where it stopped",
             end >= from
         )?;
         self.read_to = end;

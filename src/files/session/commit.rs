@@ -37,7 +37,7 @@ pub trait Work: Send + 'static {
 
     /// Plans the lines to write. The caller holds the lock, and has refreshed the tree. `plan` is called again if
     /// others have changed the session before the lines were written.
-    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
+    fn plan(&mut self, state: &SessionState) -> Result<PlannedLines>;
 
     /// Called before each pause while others hold the lock. An error ends the waiting.
     fn wait(&mut self, contention: Contention) -> Result<()>;
@@ -72,8 +72,8 @@ impl<P> Work for Operation<P>
 where
     P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
 {
-    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
-        (self.plan)(core)
+    fn plan(&mut self, state: &SessionState) -> Result<PlannedLines> {
+        (self.plan)(state)
     }
 
     fn wait(&mut self, contention: Contention) -> Result<()> {

@@ -47,15 +47,15 @@ enum ForkPart<'a> {
 }
 
 impl ForkContent {
-    /// Prepares a fork of `core`, with or without a name. Reads a body only if a reference in it must be resolved.
+    /// Prepares a fork of `state`, with or without a name. Reads a body only if a reference in it must be resolved.
     pub fn prepare(
-        core: &SessionState,
+        state: &SessionState,
         end: End,
         open_calls: &[OpenCall],
         name: Option<&str>,
         minter: &dyn id::Source,
     ) -> Result<Self> {
-        let (tree, bodies) = (&core.tree, core.bodies());
+        let (tree, bodies) = (&state.tree, state.bodies());
         let mut plan = fork::plan(tree, end);
         let mut kept = Vec::with_capacity(plan.kept.len());
         let (mut ids, mut others) = (String::new(), Vec::new());

@@ -71,7 +71,7 @@ impl Session {
             ephemeral,
             path,
             nonce: time::random().as_fields().0,
-            core: Arc::new(tokio::sync::Mutex::new(SessionState {
+            state: Arc::new(tokio::sync::Mutex::new(SessionState {
                 left_at,
                 upstream,
                 signature,

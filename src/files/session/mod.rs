@@ -59,13 +59,13 @@ const MAX_MOVED_BYTES: u64 = 256 << 10;
 impl<T> Deref for SessionGuard<T> {
     type Target = SessionState;
     fn deref(&self) -> &SessionState {
-        &self.core
+        &self.state
     }
 }
 
 impl<T> DerefMut for SessionGuard<T> {
     fn deref_mut(&mut self) -> &mut SessionState {
-        &mut self.core
+        &mut self.state
     }
 }
 
@@ -73,8 +73,8 @@ impl Session {
     /// The right to read or change the session, for a caller that the session's queue has admitted. `with` is the lease
     /// of the queue, and is dropped after the guard. `asked` is the time at which the caller began to wait.
     pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
-        match Arc::clone(&self.core).try_lock_owned() {
-            Ok(core) => Ok(SessionGuard { core, asked, with }),
+        match Arc::clone(&self.state).try_lock_owned() {
+            Ok(state) => Ok(SessionGuard { state, asked, with }),
             Err(_) => Err(Error::new(
                 Kind::InternalError,
                 "the session is in use outside its queue",
@@ -85,8 +85,8 @@ impl Session {
     /// Like [`Self::guard`], for a session that has been closed and has no queue.
     pub async fn guard_after_close<T>(&self, with: T) -> SessionGuard<T> {
         let asked = time::now();
-        let core = Arc::clone(&self.core).lock_owned().await;
-        SessionGuard { core, asked, with }
+        let state = Arc::clone(&self.state).lock_owned().await;
+        SessionGuard { state, asked, with }
     }
 
     /// Fails with `sessionBusy` during an agent turn of the client.

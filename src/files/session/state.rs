@@ -37,7 +37,7 @@ pub struct Session {
     pub nonce: u32,
     /// The state. The lock is free whenever it is requested while the session is open, since the
     /// session's queue admits one holder at a time.
-    pub(super) core: Arc<tokio::sync::Mutex<SessionState>>,
+    pub(super) state: Arc<tokio::sync::Mutex<SessionState>>,
     pub(super) activity: Mutex<Option<Activity>>,
     /// Notified when an activity ends.
     pub(super) ended: Notify,
@@ -77,7 +77,7 @@ pub struct SessionState {
 /// The right to read or change a session until this value is dropped. `T` is dropped after the right has
 /// ended.
 pub struct SessionGuard<T = ()> {
-    pub(super) core: OwnedMutexGuard<SessionState>,
+    pub(super) state: OwnedMutexGuard<SessionState>,
     /// The time at which the guard was requested.
     pub(super) asked: Instant,
     pub(super) with: T,
@@ -121,7 +121,7 @@ impl SessionState {
             self.read_only
         )?;
         always!(
-            "The operations of a group end in the order of their lines, and at one of them",
+            "Each operation of a group ends at one of its lines, in the order of the lines",
             planned.ends.is_sorted()
                 && planned
                     .ends

@@ -29,10 +29,10 @@ struct SubtreeLine {
 impl SubtreeContent {
     /// Prepares the subtree of `top`. Reads only the bodies of compactions, and bodies with a reference that must
     /// be resolved.
-    pub fn prepare(core: &SessionState, top: Node, minter: &dyn Source) -> Result<Self> {
-        let (tree, bodies) = (&core.tree, core.bodies());
+    pub fn prepare(state: &SessionState, top: Node, minter: &dyn Source) -> Result<Self> {
+        let (tree, bodies) = (&state.tree, state.bodies());
         let plan = subtree::plan(tree, top, |node| {
-            let entry = core.entry(node)?;
+            let entry = state.entry(node)?;
             let boundary = json::get(&entry, "firstKeptEntryId").and_then(json::id);
             Ok(boundary.and_then(|id| tree.find(&id)))
         })?;

@@ -26,20 +26,20 @@ pub(super) struct SessionHead {
 impl SessionHead {
     /// `outline` has the entries in the scope of the exported part.
     pub(super) fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         outline: &Outline,
         content: &ContentSource,
         now: Millis,
     ) -> Result<Self> {
-        let header = core.log.header();
-        let name = part.name(core, outline)?;
+        let header = state.log.header();
+        let name = part.name(state, outline)?;
         let name = name.map(|name| content.clean(&name));
         let title = match &name {
             Some(name) => name.clone(),
             None => {
-                let messages = part.user_messages(&core.tree, outline, TITLE_MESSAGES);
-                content.clean(&first_text(core, &messages, content)?)
+                let messages = part.user_messages(&state.tree, outline, TITLE_MESSAGES);
+                content.clean(&first_text(state, &messages, content)?)
             }
         };
         Ok(Self {
@@ -56,8 +56,8 @@ impl SessionHead {
 }
 
 /// The first text in these messages, on one line; empty if there is none.
-fn first_text(core: &SessionState, messages: &[Node], content: &ContentSource) -> Result<String> {
-    let tree = &core.tree;
+fn first_text(state: &SessionState, messages: &[Node], content: &ContentSource) -> Result<String> {
+    let tree = &state.tree;
     let mut reader = content.reader();
     for node in messages.iter().copied() {
         let entry = reader.entry(&content.bodies.fetch(tree, node)?)?;

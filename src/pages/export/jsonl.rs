@@ -30,15 +30,15 @@ enum FileLines {
 }
 
 impl SessionFile {
-    pub(super) fn take(core: &SessionState, part: Part, minter: &dyn Source) -> Result<Self> {
-        if part != Part::Tree && core.log.version() > CURRENT_VERSION {
+    pub(super) fn take(state: &SessionState, part: Part, minter: &dyn Source) -> Result<Self> {
+        if part != Part::Tree && state.log.version() > CURRENT_VERSION {
             let message = "the session is of a newer version of the format: export the whole tree";
             return Err(Error::new(Kind::VersionUnsupported, message));
         }
-        let header_line = (part != Part::Tree).then(|| header(core, minter).to_line());
+        let header_line = (part != Part::Tree).then(|| header(state, minter).to_line());
         let (lines, size) = match part {
             Part::Tree => {
-                let lines = ReadableLines::prepare(&core.log, &core.tree)?;
+                let lines = ReadableLines::prepare(&state.log, &state.tree)?;
                 let size = lines.size();
                 (FileLines::Tree(lines), size)
             }
@@ -47,12 +47,12 @@ impl SessionFile {
                     position: ForkSide::At,
                     tip,
                 };
-                let content = ForkContent::prepare(core, end, &[], None, minter)?;
+                let content = ForkContent::prepare(state, end, &[], None, minter)?;
                 let size = content.size();
                 (FileLines::Branch(Box::new(content)), size)
             }
             Part::Subtree(top) => {
-                let content = SubtreeContent::prepare(core, top, minter)?;
+                let content = SubtreeContent::prepare(state, top, minter)?;
                 let size = content.size();
                 (FileLines::Subtree(content), size)
             }
@@ -102,14 +102,14 @@ impl SessionFile {
 }
 
 /// The header of the exported part as a new session. It names the source session.
-fn header(core: &SessionState, minter: &dyn Source) -> Header {
-    let source = core.log.header();
-    let path = core
+fn header(state: &SessionState, minter: &dyn Source) -> Header {
+    let source = state.log.header();
+    let path = state
         .log
         .location()
         .map(|at| at.path().display().to_string());
     let id = source.map(|header| header.id.clone());
-    let parent = path.filter(|_| core.log.is_written()).or(id);
+    let parent = path.filter(|_| state.log.is_written()).or(id);
     let cwd = source.map(|header| header.cwd.as_str()).unwrap_or_default();
     let new_id = clock::new_session_id();
     Header::new(new_id.as_str(), minter.now_ms(), cwd, parent.as_deref())

@@ -35,22 +35,22 @@ use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
 
 /// Fails if the session was deleted, since a deleted conversation must not appear in a new file.
-fn check(core: &SessionState, part: Part) -> Result<()> {
-    if core.log.standing()? == Standing::Deleted {
+fn check(state: &SessionState, part: Part) -> Result<()> {
+    if state.log.standing()? == Standing::Deleted {
         return Err(append::deleted());
     }
-    part.check(core)
+    part.check(state)
 }
 
 /// Copies the part of the session whose secrets a person reviews before the export.
 pub fn review(
-    core: &SessionState,
+    state: &SessionState,
     part: Part,
     options: &ExportOptions,
     minter: &dyn Source,
 ) -> Result<ReviewSource> {
-    check(core, part)?;
-    ReviewSource::take(core, part, options, minter)
+    check(state, part)?;
+    ReviewSource::take(state, part, options, minter)
 }
 
 /// The exported part of the session at one point in time.
@@ -64,29 +64,29 @@ pub enum ExportSource {
 impl ExportSource {
     /// Copies the part of the session that is exported.
     pub fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         options: &ExportOptions,
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
-        check(core, part)?;
+        check(state, part)?;
         match options.format {
             Format::Jsonl => {
-                let file = SessionFile::take(core, part, minter)?;
+                let file = SessionFile::take(state, part, minter)?;
                 Ok(Self::File(Box::new(file)))
             }
             Format::Html => {
-                let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
+                let page = PageSource::take(state, part, options, renderers, minter.now_ms())?;
                 Ok(Self::Page(Box::new(page)))
             }
             Format::Data(format) => {
-                let data = DataSource::take(core, part, format, options, renderers, minter)?;
+                let data = DataSource::take(state, part, format, options, renderers, minter)?;
                 Ok(Self::Data(Box::new(data)))
             }
             Format::Markdown | Format::Text => {
                 let now = minter.now_ms();
-                let transcript = TranscriptSource::take(core, part, options, renderers, now)?;
+                let transcript = TranscriptSource::take(state, part, options, renderers, now)?;
                 Ok(Self::Transcript(Box::new(transcript)))
             }
         }

@@ -10,17 +10,17 @@ use treelined_files::session::SessionState;
 
 impl Part {
     /// Fails for a subtree that begins with a label, since a label does not belong to a conversation.
-    pub(super) fn check(self, core: &SessionState) -> Result<()> {
+    pub(super) fn check(self, state: &SessionState) -> Result<()> {
         let Self::Subtree(top) = self else {
             return Ok(());
         };
-        if core.tree.kind(top) != Kind::Label {
+        if state.tree.kind(top) != Kind::Label {
             return Ok(());
         }
-        let reason = match label_target(core, top)? {
+        let reason = match label_target(state, top)? {
             Some(target) => format!(
                 "is a label: name the entry that it labels, {:?}",
-                core.tree.id(target)
+                state.tree.id(target)
             ),
             None => "is a label: name an entry of the conversation".to_owned(),
         };
@@ -31,10 +31,10 @@ impl Part {
     /// the labels of entries outside of it.
     pub(super) fn matched(
         self,
-        core: &SessionState,
+        state: &SessionState,
         outline: &Outline,
     ) -> Result<Option<Vec<bool>>> {
-        let tree = &core.tree;
+        let tree = &state.tree;
         let nodes = outline.items().iter().map(|item| item.node);
         match self {
             Self::Tree => Ok(None),
@@ -46,7 +46,7 @@ impl Part {
                 let in_scope = NodeSet::new(tree, nodes.clone());
                 let matched = nodes.map(|node| {
                     Ok(tree.kind(node) != Kind::Label
-                        || label_target(core, node)?.is_some_and(|target| in_scope.has(target)))
+                        || label_target(state, node)?.is_some_and(|target| in_scope.has(target)))
                 });
                 matched.collect::<Result<_>>().map(Some)
             }
@@ -74,8 +74,8 @@ impl Part {
     }
 
     /// The name of the session in the part. In a subtree, only names in its own entries count.
-    pub(super) fn name(self, core: &SessionState, outline: &Outline) -> Result<Option<String>> {
-        let tree = &core.tree;
+    pub(super) fn name(self, state: &SessionState, outline: &Outline) -> Result<Option<String>> {
+        let tree = &state.tree;
         if !matches!(self, Self::Subtree(_)) {
             return Ok(tree.name().map(str::to_owned));
         }
@@ -86,17 +86,17 @@ impl Part {
         else {
             return Ok(None);
         };
-        let entry = core.entry(last)?;
+        let entry = state.entry(last)?;
         let name = json::get(&entry, "name").and_then(json::string);
         Ok(name.as_deref().and_then(name::given))
     }
 }
 
 /// The entry that a label belongs to; `None` if the session does not have this entry.
-fn label_target(core: &SessionState, label: Node) -> Result<Option<Node>> {
-    let entry = core.entry(label)?;
+fn label_target(state: &SessionState, label: Node) -> Result<Option<Node>> {
+    let entry = state.entry(label)?;
     let target = json::get(&entry, "targetId").and_then(json::id);
-    Ok(target.and_then(|id| core.tree.find(&id)))
+    Ok(target.and_then(|id| state.tree.find(&id)))
 }
 
 /// A set of nodes of a tree.

@@ -53,7 +53,7 @@ struct Found {
 
 impl ReviewSource {
     pub(super) fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         options: &ExportOptions,
         minter: &dyn Source,
@@ -64,7 +64,7 @@ impl ReviewSource {
             ..options.clone()
         };
         Ok(Self {
-            file: SessionFile::take(core, part, minter)?,
+            file: SessionFile::take(state, part, minter)?,
             redactor: undecided.redactor()?,
             choices: options.choices.clone(),
         })

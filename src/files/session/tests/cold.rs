@@ -145,9 +145,9 @@ fn a_branch_with_a_second_line_of_an_entry_stays_in_the_session_file() {
         };
         let branch = entries("b", 1) + &below("c", "\"c\"") + &below("c", "\"other\"");
         append(&path, &(branch + &entries("z", 1)));
-        let archive = |core: &SessionState| {
-            let head = core.find("b0")?;
-            flow::branch::plan_archive(&core.tree, &SystemSource, head, &[])
+        let archive = |state: &SessionState| {
+            let head = state.find("b0")?;
+            flow::branch::plan_archive(&state.tree, &SystemSource, head, &[])
         };
         let (_, _, archived) = guard(&open).commit(&Cancel::new(), archive).await;
         archived.unwrap();

@@ -79,13 +79,13 @@ fn large_appends_of_others_are_read_on_another_thread() {
     let path = folder.path().join("s.jsonl");
     let session = session(&path);
     run(async {
-        let turn = session.guard(Instant::now(), ()).unwrap();
+        let guard = session.guard(Instant::now(), ()).unwrap();
         append(&path, &entries("little", INLINE_BYTES / 2));
-        let mut little = Box::pin(turn.refreshed());
-        let (turn, changes) = polled(&mut little).expect("read at once").unwrap();
+        let mut little = Box::pin(guard.refreshed());
+        let (guard, changes) = polled(&mut little).expect("read at once").unwrap();
         assert!(changes.others.len() > 100);
         append(&path, &entries("much", 2 * INLINE_BYTES));
-        let mut much = Box::pin(turn.refreshed());
+        let mut much = Box::pin(guard.refreshed());
         assert!(polled(&mut much).is_none(), "read on the reader thread");
         let (_, changes) = much.await.unwrap();
         assert!(changes.others.len() > 500);
@@ -112,24 +112,24 @@ fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
             ("little", INLINE_BYTES / 2, true),
             ("much", 2 * INLINE_BYTES, false),
         ] {
-            let turn = session.guard(Instant::now(), ()).unwrap();
+            let guard = session.guard(Instant::now(), ()).unwrap();
             let (path, mut planned) = (path.clone(), ours(&format!("our{name}")));
             let plan = move |_: &SessionState| {
                 append(&path, &entries(name, bytes));
                 Ok(std::mem::take(&mut planned))
             };
             let cancel = Cancel::new();
-            let mut commit = Box::pin(turn.commit(&cancel, plan));
+            let mut commit = Box::pin(guard.commit(&cancel, plan));
             let at_once = polled(&mut commit);
             assert_eq!(at_once.is_some(), is_at_once, "{name}");
-            let (turn, changes, committed) = match at_once {
+            let (guard, changes, committed) = match at_once {
                 Some(done) => done,
                 None => commit.await,
             };
             assert!(committed.unwrap().wrote);
             assert_eq!((changes.own.len(), changes.others.len() > 100), (1, true));
             let leaf = format!("our{name}0");
-            assert_eq!(turn.unwrap().leaf_id(), Some(leaf.as_str()));
+            assert_eq!(guard.unwrap().leaf_id(), Some(leaf.as_str()));
         }
     });
 }
@@ -142,21 +142,21 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
     let session = session(&path);
     let line = entries("late", 1).replace(r#""c""#, &format!("{:?}", "x".repeat(9000)));
     run(async {
-        let mut turn = session.guard(Instant::now(), ()).unwrap();
+        let mut guard = session.guard(Instant::now(), ()).unwrap();
         for piece in line.as_bytes().chunks(1000) {
-            assert!(turn.find("late0").is_err());
+            assert!(guard.find("late0").is_err());
             append(&path, std::str::from_utf8(piece).unwrap());
-            assert!(matches!(turn.log.standing().unwrap(), Standing::Grown(_)));
-            (turn, _) = turn.refreshed().await.unwrap();
-            assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+            assert!(matches!(guard.log.standing().unwrap(), Standing::Grown(_)));
+            (guard, _) = guard.refreshed().await.unwrap();
+            assert_eq!(guard.log.standing().unwrap(), Standing::Unchanged);
         }
-        assert!(turn.find("late0").is_ok());
+        assert!(guard.find("late0").is_ok());
         // If another program replaces a fragment with whole lines, longer or shorter, the lines are read.
         for (name, fragment) in [("longer", "{"), ("shorter", &"{".repeat(5000))] {
             let size = std::fs::metadata(&path).unwrap().len();
             append(&path, fragment);
-            (turn, _) = turn.refreshed().await.unwrap();
-            assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+            (guard, _) = guard.refreshed().await.unwrap();
+            assert_eq!(guard.log.standing().unwrap(), Standing::Unchanged);
             OpenOptions::new()
                 .write(true)
                 .open(&path)
@@ -164,27 +164,27 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
                 .set_len(size)
                 .unwrap();
             append(&path, &entries(name, 1));
-            (turn, _) = turn.refreshed().await.unwrap();
-            assert!(turn.find(&format!("{name}0")).is_ok(), "{name}");
+            (guard, _) = guard.refreshed().await.unwrap();
+            assert!(guard.find(&format!("{name}0")).is_ok(), "{name}");
         }
         // After a fragment, an append of this process begins on a new line.
         append(&path, "{\"type\":");
-        (turn, _) = turn.refreshed().await.unwrap();
+        (guard, _) = guard.refreshed().await.unwrap();
         let mut planned = PlannedLines {
             lines: vec![entries("ours", 1).trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new("ours0")],
             ..PlannedLines::default()
         };
         let cancel = Cancel::new();
-        let (turn, _, committed) = turn
+        let (guard, _, committed) = guard
             .commit(&cancel, move |_: &SessionState| {
                 Ok(std::mem::take(&mut planned))
             })
             .await;
         assert!(committed.unwrap().wrote);
-        let turn = turn.unwrap();
-        assert_eq!(turn.leaf_id(), Some("ours0"));
-        assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+        let guard = guard.unwrap();
+        assert_eq!(guard.leaf_id(), Some("ours0"));
+        assert_eq!(guard.log.standing().unwrap(), Standing::Unchanged);
     });
 }
 
@@ -278,10 +278,10 @@ async fn append_one(
     id: &str,
     expected: ExpectedLeaf,
 ) -> Result<CommitOutcome> {
-    let turn = session.guard(Instant::now(), ()).unwrap();
+    let guard = session.guard(Instant::now(), ()).unwrap();
     let id = EntryId::new(id);
-    let plan = move |core: &SessionState| {
-        core.check_expected_leaf(&expected)?;
+    let plan = move |state: &SessionState| {
+        state.check_expected_leaf(&expected)?;
         let line = format!(
             r#"{{"type":"model_change","id":"{}","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","provider":"p","modelId":"m"}}"#,
             id.as_str()
@@ -292,7 +292,7 @@ async fn append_one(
             ..PlannedLines::default()
         })
     };
-    turn.commit(&Cancel::new(), plan).await.2
+    guard.commit(&Cancel::new(), plan).await.2
 }
 
 const NEWS: &str = r#"{"type":"model_change","id":"news","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","provider":"p","modelId":"m"}"#;
@@ -454,8 +454,8 @@ fn a_writer_without_a_lock_is_not_moved_back() {
     let path = folder.path().join("s.jsonl");
     let session = session(&path);
     run(async {
-        let turn = session.guard(Instant::now(), ()).unwrap();
-        let leaf = turn.leaf_id().map(str::to_owned);
+        let guard = session.guard(Instant::now(), ()).unwrap();
+        let leaf = guard.leaf_id().map(str::to_owned);
         let at = path.clone();
         let plan = move |state: &SessionState| {
             append(&at, &entries("other", 1));
@@ -465,14 +465,18 @@ fn a_writer_without_a_lock_is_not_moved_back() {
             let stored = |node| state.entry(node);
             flow::append::plan(&state.tree, &SystemSource, &[entry], &stored)
         };
-        let (turn, changes, committed) = turn.commit(&Cancel::new(), plan).await;
-        let turn = turn.unwrap();
+        let (guard, changes, committed) = guard.commit(&Cancel::new(), plan).await;
+        let guard = guard.unwrap();
         assert!(committed.unwrap().wrote);
         assert_eq!((changes.own.len(), changes.others.len()), (1, 1));
-        assert_eq!(turn.leaf_id(), Some("a0"), "the leaf stays");
-        let newest = turn.tree.find("other0");
-        assert_eq!(turn.tree.file_leaf(), newest);
-        assert_eq!(turn.tree.last_line(), newest, "as the other program has it");
+        assert_eq!(guard.leaf_id(), Some("a0"), "the leaf stays");
+        let newest = guard.tree.find("other0");
+        assert_eq!(guard.tree.file_leaf(), newest);
+        assert_eq!(
+            guard.tree.last_line(),
+            newest,
+            "as the other program has it"
+        );
     });
     let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
     assert_eq!(opened.tree.file_leaf(), opened.tree.find("other0"));
@@ -487,30 +491,31 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
     let session = session(&path);
     run(async {
         append(&path, &entries("b", 500));
-        let mut turn = session.guard(Instant::now(), ()).unwrap();
+        let mut guard = session.guard(Instant::now(), ()).unwrap();
         let mut changes = Changes::default();
-        let standing = turn.log.standing().unwrap();
-        turn.catch_up_into(standing, &mut changes).unwrap();
+        let standing = guard.log.standing().unwrap();
+        guard.catch_up_into(standing, &mut changes).unwrap();
         let known = changes.others.len();
         assert!(known > 2);
 
         // An entry that is found just before the file is replaced has another position in the new file.
         append(&path, &entries("c", 1));
         let mut changes = Changes::default();
-        let standing = turn.log.standing().unwrap();
+        let standing = guard.log.standing().unwrap();
         assert!(matches!(standing, Standing::Grown(_)));
-        turn.catch_up_into(standing, &mut changes).unwrap();
+        guard.catch_up_into(standing, &mut changes).unwrap();
         let own = entries("b", 500) + &entries("c", 1);
         let text = format!("{HEADER}\n{}{}{own}", entries("a", 1), entries("x", 400));
         let new = folder.path().join("new");
         std::fs::write(&new, text).unwrap();
         std::fs::rename(&new, &path).unwrap();
-        turn.catch_up_into(Standing::Replaced, &mut changes)
+        guard
+            .catch_up_into(Standing::Replaced, &mut changes)
             .unwrap();
         let mut ids: Vec<&str> = changes
             .others
             .iter()
-            .map(|one| turn.tree.id(*one))
+            .map(|one| guard.tree.id(*one))
             .collect();
         ids.sort_unstable();
         assert_eq!(ids, ["c0", "x0", "x1", "x2", "x3"]);
@@ -522,7 +527,8 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
         std::fs::copy(&path, &new).unwrap();
         std::fs::rename(&new, &path).unwrap();
         let mut changes = Changes::default();
-        turn.catch_up_into(Standing::Replaced, &mut changes)
+        guard
+            .catch_up_into(Standing::Replaced, &mut changes)
             .unwrap();
         assert!(changes.others.is_empty() && !changes.others_moved);
         assert_eq!(changes.reordered, None);
@@ -540,17 +546,17 @@ fn a_line_that_arrives_during_the_search_for_writers_is_handed_over() {
     let opened = Log::open(Location::of_path(&path).unwrap()).unwrap();
     let session = Session::new(opened, false, Durability::Os);
     run(async {
-        let turn = session.guard(Instant::now(), ()).unwrap();
-        let (turn, _, committed) = turn
+        let guard = session.guard(Instant::now(), ()).unwrap();
+        let (guard, _, committed) = guard
             .commit(&Cancel::new(), |_| Ok(PlannedLines::default()))
             .await;
         committed.unwrap();
-        let turn = turn.unwrap();
-        assert_eq!(turn.handovers_beside(|_| Some(Vec::new())).count(), 0);
+        let guard = guard.unwrap();
+        assert_eq!(guard.handovers_beside(|_| Some(Vec::new())).count(), 0);
         let writes = |_| {
             (&late).write_all(entries("last", 1).as_bytes()).unwrap();
             Some(Vec::new())
         };
-        assert_eq!(turn.handovers_beside(writes).count(), 1);
+        assert_eq!(guard.handovers_beside(writes).count(), 1);
     });
 }

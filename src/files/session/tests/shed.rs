@@ -17,15 +17,15 @@ use treelined_core::flow::{self, PlannedLines};
 /// Archives the branch that begins with an entry, and moves it into the cold file.
 pub(super) async fn shed(session: &Session, head: &str) {
     let head = head.to_owned();
-    let plan = move |core: &SessionState| {
-        let head = core.find(&head)?;
-        flow::branch::plan_archive(&core.tree, &SystemSource, head, &[])
+    let plan = move |state: &SessionState| {
+        let head = state.find(&head)?;
+        flow::branch::plan_archive(&state.tree, &SystemSource, head, &[])
     };
-    let turn = session.guard(Instant::now(), ()).unwrap();
-    let (turn, _, archived) = turn.commit(&Cancel::new(), plan).await;
+    let guard = session.guard(Instant::now(), ()).unwrap();
+    let (guard, _, archived) = guard.commit(&Cancel::new(), plan).await;
     archived.unwrap();
     let source = Arc::new(SystemSource);
-    let moved = turn.unwrap().move_cold(ColdMove::Shed, Vec::new(), source);
+    let moved = guard.unwrap().move_cold(ColdMove::Shed, Vec::new(), source);
     assert_eq!(moved.await.unwrap().2.unwrap().0.moved.len(), 1);
 }
 
@@ -44,9 +44,9 @@ fn lines_that_were_shed_meanwhile_are_no_late_lines() {
     let quick = Session::new(Log::open(at.clone()).unwrap(), false, Durability::Os);
     run(async {
         shed(&quick, "b0").await;
-        let turn = slow.guard(Instant::now(), ()).unwrap();
+        let guard = slow.guard(Instant::now(), ()).unwrap();
         let nothing = |_: &SessionState| Ok(PlannedLines::default());
-        turn.commit(&Cancel::new(), nothing).await.2.unwrap();
+        guard.commit(&Cancel::new(), nothing).await.2.unwrap();
     });
     assert!(
         !std::fs::read_to_string(&path)

@@ -61,22 +61,22 @@ enum Lines {
 
 impl DataSource {
     pub(super) fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         format: DataFormat,
         options: &ExportOptions,
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
-        let content = ContentSource::new(core.bodies(), renderers, options)?;
-        let header = core.log.header();
+        let content = ContentSource::new(state.bodies(), renderers, options)?;
+        let header = state.log.header();
         let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
         if format == DataFormat::Trace {
-            let steps = Steps::take(&core.tree, &content.bodies, part)?;
+            let steps = Steps::take(&state.tree, &content.bodies, part)?;
             if steps.tips(part).is_empty() {
                 return Err(nothing(NO_MESSAGE));
             }
-            let file = SessionFile::take(core, part, minter)?;
+            let file = SessionFile::take(state, part, minter)?;
             return Ok(Self {
                 steps,
                 content,
@@ -86,7 +86,7 @@ impl DataSource {
             });
         }
         Self::of(
-            &core.tree,
+            &state.tree,
             content,
             session_id,
             part,

@@ -60,14 +60,14 @@ const FILTERS: [(&str, Filter); 5] = [
 
 impl PageSource {
     pub(super) fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         options: &ExportOptions,
         renderers: Arc<Renderers>,
         now: Millis,
     ) -> Result<Self> {
-        let tree = &core.tree;
-        let content = ContentSource::new(core.bodies(), renderers, options)?;
+        let tree = &state.tree;
+        let content = ContentSource::new(state.bodies(), renderers, options)?;
         let scope = |filter| Scope {
             root: match part {
                 Part::Subtree(top) => Some(top),
@@ -82,7 +82,7 @@ impl PageSource {
         let outlines = FILTERS.iter();
         let outlines = outlines.map(|(_, filter)| everything.with_filter(tree, *filter));
         let outlines: Vec<Outline> = outlines.collect();
-        let matched = part.matched(core, &everything)?;
+        let matched = part.matched(state, &everything)?;
         let all = Visible::new(&everything, matched.as_deref(), &Folding::default());
         let items = all.rows().iter().map(Row::item);
         let snapshot = Snapshot::take(tree, &everything, items);
@@ -91,7 +91,7 @@ impl PageSource {
             .iter()
             .filter_map(|row| everything.items().get(row.item()));
         let nodes: Vec<Node> = nodes.map(|item| item.node).collect();
-        let fetches = core.fetch(nodes.iter().copied())?;
+        let fetches = state.fetch(nodes.iter().copied())?;
         let mut planner = RenderPlanner::new(tree, &content.bodies, tree.leaf());
         let mut plans = HashMap::new();
         for (row, node) in nodes.iter().enumerate() {
@@ -100,8 +100,8 @@ impl PageSource {
             }
         }
         Ok(Self {
-            head: SessionHead::take(core, part, &everything, &content, now)?,
-            part: PagePart::new(core, part, &all, &nodes),
+            head: SessionHead::take(state, part, &everything, &content, now)?,
+            part: PagePart::new(state, part, &all, &nodes),
             parts: parts(&fetches),
             is_redacted: options.redacts,
             content,

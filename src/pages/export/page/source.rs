@@ -46,8 +46,8 @@ pub(super) struct PagePart {
 }
 
 impl PagePart {
-    pub(super) fn new(core: &SessionState, part: Part, all: &Visible, nodes: &[Node]) -> Self {
-        let id = |node: Node| core.tree.id(node).to_owned();
+    pub(super) fn new(state: &SessionState, part: Part, all: &Visible, nodes: &[Node]) -> Self {
+        let id = |node: Node| state.tree.id(node).to_owned();
         let row_of = |node: Option<Node>| nodes.iter().position(|at| Some(*at) == node);
         let (scope, entry) = match part {
             Part::Tree => ("tree", None),
@@ -57,7 +57,7 @@ impl PagePart {
         let leaf_row = match part {
             // The leaf may be a label, which a subtree leaves out; then the row above it counts.
             Part::Subtree(_) => all.rows().iter().position(|row| row.is_leaf),
-            Part::Tree | Part::Branch(_) => row_of(core.leaf()),
+            Part::Tree | Part::Branch(_) => row_of(state.leaf()),
         };
         let leaf = leaf_row.and_then(|row| nodes.get(row).copied());
         Self {

@@ -36,20 +36,20 @@ const PART_BYTES: u64 = 1 << 20;
 
 impl TranscriptSource {
     pub(super) fn take(
-        core: &SessionState,
+        state: &SessionState,
         part: Part,
         options: &ExportOptions,
         renderers: Arc<Renderers>,
         now: Millis,
     ) -> Result<Self> {
-        let content = ContentSource::new(core.bodies(), renderers, options)?;
+        let content = ContentSource::new(state.bodies(), renderers, options)?;
         let (scope, root) = match part {
             Part::Tree => ("tree", None),
             Part::Branch(_) => ("branch", None),
             Part::Subtree(top) => ("subtree", Some(top)),
         };
         let outline = Outline::new(
-            &core.tree,
+            &state.tree,
             Scope {
                 root,
                 filter: Filter::All,
@@ -58,11 +58,11 @@ impl TranscriptSource {
                 archived: true,
             },
         );
-        let matched = matched(&core.tree, part, &outline);
+        let matched = matched(&state.tree, part, &outline);
         let visible = Visible::new(&outline, Some(&matched), &Folding::default());
         Ok(Self {
-            head: SessionHead::take(core, part, &outline, &content, now)?,
-            rows: rows(core, &outline, &visible, &content)?,
+            head: SessionHead::take(state, part, &outline, &content, now)?,
+            rows: rows(state, &outline, &visible, &content)?,
             outline,
             content,
             scope,
@@ -214,12 +214,12 @@ fn speaker(tree: &Tree, node: Node) -> Option<Speaker> {
 }
 
 fn rows(
-    core: &SessionState,
+    state: &SessionState,
     outline: &Outline,
     visible: &Visible,
     content: &ContentSource,
 ) -> Result<Vec<TranscriptRow>> {
-    let (tree, bodies) = (&core.tree, core.bodies());
+    let (tree, bodies) = (&state.tree, state.bodies());
     let mut rows: Vec<TranscriptRow> = Vec::with_capacity(visible.total());
     // The number of the turn of each row.
     let mut turns: Vec<usize> = Vec::with_capacity(visible.total());
