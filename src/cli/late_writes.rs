@@ -46,13 +46,16 @@ pub(super) fn warn(screen: &mut Screen) -> io::Result<()> {
 /// migrated first.
 pub(super) async fn commit(session: &Session) -> Result<()> {
     let cancel = Cancel::new();
-    let turn = session.guard(Instant::now(), ())?;
-    let (_turn, _changes, committed) = turn.commit(&cancel, |_| Ok(PlannedLines::default())).await;
+    let guard = session.guard(Instant::now(), ())?;
+    let (_guard, _changes, committed) =
+        guard.commit(&cancel, |_| Ok(PlannedLines::default())).await;
     let Some(file) = committed?.unsynced else {
         return Ok(());
     };
-    let untold = || {};
-    let synced = session.syncer.after_write(Durability::Always, file, untold);
+    let unreported = || {};
+    let synced = session
+        .syncer
+        .after_write(Durability::Always, file, unreported);
     synced.await
 }
 

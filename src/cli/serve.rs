@@ -342,8 +342,8 @@ fn listen_for_limited(
             directories: access.directories.iter().flatten().map(shown).collect(),
             redact: access.redacts,
         });
-        let its = |(endpoint, listener)| (endpoint, listener, access.clone());
-        limited.extend(listening.map(its));
+        let with_access = |(endpoint, listener)| (endpoint, listener, access.clone());
+        limited.extend(listening.map(with_access));
         tokens.extend(token.map(|token| (token, access.clone())));
     }
     for (endpoint, _) in sockets.iter_mut().filter(|_| !served.is_empty()) {

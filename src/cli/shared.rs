@@ -189,13 +189,13 @@ impl SharedDaemon {
         let own = self.options();
         let given = options.given().into_iter().map(|(name, _)| name);
         for name in given.chain(self.idle_exit.map(|_| IDLE_EXIT)) {
-            let (own, its) = (own.get(name), daemon.options.get(name));
+            let (own, running) = (own.get(name), daemon.options.get(name));
             let is_same = match name {
                 "session-dir" => true,
-                _ => own == its,
+                _ => own == running,
             };
             if !is_same {
-                return Err(differing(daemon, name, its, own));
+                return Err(differing(daemon, name, running, own));
             }
         }
         // A default directory may differ, since the user has not chosen it. It must not differ if the socket is derived
@@ -206,8 +206,8 @@ impl SharedDaemon {
             .is_none_or(|(_, is_default)| is_default);
         let own = canonical(self.settings.session_dir()).display().to_string();
         if own != daemon.session_dir && (self.place.is_derived() || !is_default) {
-            let its = Some(&daemon.session_dir);
-            return Err(differing(daemon, "session-dir", its, Some(&own)));
+            let running = Some(&daemon.session_dir);
+            return Err(differing(daemon, "session-dir", running, Some(&own)));
         }
         Ok(())
     }
@@ -232,17 +232,17 @@ impl SharedDaemon {
 fn differing(
     daemon: &DaemonInfo,
     name: &str,
-    its: Option<&String>,
+    running: Option<&String>,
     own: Option<&String>,
 ) -> anyhow::Error {
-    let its = match its {
-        Some(its) => format!("has --{name} {its}"),
+    let difference = match running {
+        Some(running) => format!("has --{name} {running}"),
         None => format!("was started without --{name}"),
     };
     let own = own.map_or("none", String::as_str);
     let pid = daemon.pid;
     ShellError::failed(
-        format!("the running daemon (pid {pid}) {its}, and this command has {own}"),
+        format!("the running daemon (pid {pid}) {difference}, and this command has {own}"),
         "leave the option out, end the daemon with `treelined stop`, or name another socket in TREELINED_SOCKET",
     )
 }

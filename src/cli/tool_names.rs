@@ -20,7 +20,7 @@ pub(super) fn tool_or_auto() -> PossibleValuesParser {
     PossibleValuesParser::new(names)
 }
 
-/// Reads the name of an agent that can continue a conversation, or the word `word`.
+/// Reads the name of an agent that can continue a conversation, or the value of `word`.
 pub(super) fn agent_or(word: &'static str) -> PossibleValuesParser {
     let names = Tool::AGENTS.map(Tool::name).into_iter().chain([word]);
     PossibleValuesParser::new(names)

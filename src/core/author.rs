@@ -29,7 +29,7 @@ impl Author {
         }
     }
 
-    /// The writer that an entry names. `None` if the entry has no such member, or one of another program.
+    /// The writer that an entry names. `None` if the entry has no `by`, or if `by` has another form.
     pub fn of(entry: &[u8]) -> Option<Self> {
         // Most entries are long and have no such member, so they are not parsed.
         memmem::find(entry, b"\"by\"")?;

@@ -24,11 +24,11 @@ pub(crate) struct Overview {
 impl Overview {
     pub(crate) fn of(path: &NeutralPath) -> Self {
         let summary = last_summary(path);
-        let told = |names| summary.as_deref().and_then(|text| section_of(text, names));
+        let section = |names| summary.as_deref().and_then(|text| section_of(text, names));
         Self {
-            goal: told(GOAL).or_else(|| first_words(path)),
-            decisions: told(DECISIONS),
-            open_work: last_tasks(path).unwrap_or_else(|| told(OPEN_WORK)),
+            goal: section(GOAL).or_else(|| first_words(path)),
+            decisions: section(DECISIONS),
+            open_work: last_tasks(path).unwrap_or_else(|| section(OPEN_WORK)),
         }
     }
 }

@@ -491,8 +491,8 @@ fn to_append(name: &str, definition: &mut Value) {
         properties.remove(own);
     }
     for (member, schema) in properties.iter_mut() {
-        let told = APPENDED.iter().find(|(name, _)| name == member);
-        if let (Some((_, text)), Value::Object(schema)) = (told, &mut *schema) {
+        let described = APPENDED.iter().find(|(name, _)| name == member);
+        if let (Some((_, text)), Value::Object(schema)) = (described, &mut *schema) {
             schema.insert("description".into(), (*text).into());
         }
         match member.as_str() {

@@ -69,7 +69,7 @@ session_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         offset: Option<u64>,
-        /// The id of an entry that the page shall contain. Default: none.
+        /// The id of an entry that the page must contain. Default: none.
         around: Option<String>,
     }
 }
@@ -305,7 +305,7 @@ pub struct OpenedBy {
     /// The ids of `expand` that keep the branch open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expand: Vec<String>,
-    /// The ids of `each` that give the branch a row of its own.
+    /// The ids of `each` that give the branch its own row.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<String>,
 }

@@ -145,7 +145,7 @@ fn of_several_daemons_with_one_session_id_one_creates_it() {
     }
 }
 
-/// The file of an empty fork is written at the same moment as the file of a new session.
+/// The file of an empty fork is written when the file of a new session would be: at once, or with the first entry.
 #[test]
 fn an_empty_fork_is_written_when_a_new_session_is() {
     for introduces in [false, true] {

@@ -24,8 +24,8 @@ use uuid::Uuid;
 
 /// The folder of the journals, in the folder of the state.
 const FOLDER: &str = "journals";
-/// The longest message that is recorded, in bytes. It is smaller in unit tests, since many of them make a longer
-/// message.
+/// The longest message that is recorded, in bytes. The limit is small in unit tests, so that a short message exceeds
+/// it.
 pub const MAX_MESSAGE: usize = if cfg!(test) { 48 << 10 } else { 48 << 20 };
 /// The most bytes of a journal. While the recorder cannot start a daemon, the journal grows.
 const MAX_JOURNAL: u64 = 1 << 30;
@@ -413,7 +413,7 @@ impl Tail {
 }
 
 impl SideWriter {
-    /// Another writer for the same side, which is in the middle of no line.
+    /// Another writer for the same side. It starts with a new line.
     pub fn another(&self) -> SideWriter {
         SideWriter::new(self.side, &self.shared)
     }

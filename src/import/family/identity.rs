@@ -80,7 +80,7 @@ impl Index {
     fn first(&self, name: impl Hash, is: impl Fn(usize) -> bool) -> Option<usize> {
         let hash = self.hash(name);
         let same = self.numbers.iter_hash(Self::spread(hash));
-        let same = same.filter(|(its, _)| *its == hash);
+        let same = same.filter(|(stored, _)| *stored == hash);
         let same = same.filter_map(|(_, number)| usize::try_from(*number).ok());
         same.filter(|number| is(*number)).min()
     }
@@ -145,9 +145,9 @@ impl Nodes {
     ) -> Option<NodeNumber> {
         self.by_session_key.first((session, key), |shared| {
             let owner = self.owners.get(shared).map(|(member, _)| *member);
-            let its = owner.and_then(|owner| self.session_of.get(owner));
+            let found = owner.and_then(|owner| self.session_of.get(owner));
             let node = node_of(self, members, shared);
-            its == Some(&session) && node.is_some_and(|node| *node.key == *key && is(node))
+            found == Some(&session) && node.is_some_and(|node| *node.key == *key && is(node))
         })
     }
 
@@ -168,8 +168,8 @@ impl Nodes {
     fn own_alias(&self, members: &[Member], session: usize, id: &str) -> Option<NodeNumber> {
         let found = self.by_session_alias.first((session, id), |number| {
             let alias = self.aliases.get(number);
-            let its = alias.and_then(|alias| self.session_of.get(alias.member));
-            its == Some(&session) && self.is_alias(members, number, id)
+            let found = alias.and_then(|alias| self.session_of.get(alias.member));
+            found == Some(&session) && self.is_alias(members, number, id)
         });
         Some(self.aliases.get(found?)?.node)
     }
@@ -181,8 +181,8 @@ impl Nodes {
 
     fn is_alias(&self, members: &[Member], number: usize, id: &str) -> bool {
         let alias = self.aliases.get(number);
-        let its = alias.and_then(|alias| members.get(alias.member)?.aliases.get(alias.at));
-        its.is_some_and(|(its, _)| **its == *id)
+        let found = alias.and_then(|alias| members.get(alias.member)?.aliases.get(alias.at));
+        found.is_some_and(|(found, _)| **found == *id)
     }
 
     fn add_aliases(&mut self, number: MemberNumber, member: &Member, rules: &Rules<'_>) {

@@ -26,17 +26,17 @@ pub(super) fn sources(
     }
     let mut anew = HashSet::new();
     for row in ledger.sources_of(session) {
-        let its = found.iter().filter(|source| is_of(source, row, ledger));
-        let mut its: Vec<String> = its.map(Source::name).collect();
-        if its.is_empty() {
+        let sources = found.iter().filter(|source| is_of(source, row, ledger));
+        let mut names: Vec<String> = sources.map(Source::name).collect();
+        if names.is_empty() {
             let Some(source) = source_at(row.tool, Path::new(&row.source), session_dir) else {
                 let why = format!("its source {} was not found", row.source);
                 return Err(refused(session, &why));
             };
-            its.push(source.name());
+            names.push(source.name());
             found.push(source);
         }
-        anew.extend(its);
+        anew.extend(names);
     }
     match anew.is_empty() {
         true => Err(refused(session, "no import has noted its sources")),

@@ -211,13 +211,13 @@ impl Batch {
             if records.has(native) || continuations.contains_key(native) {
                 continue;
             }
-            let mut its = Native {
+            let mut member = Native {
                 tool: self.tool,
                 number: *number,
                 member,
                 contents: &mut contents,
             };
-            let found = records.continuation(opened, self.tool, &mut its)?;
+            let found = records.continuation(opened, self.tool, &mut member)?;
             continuations.extend(found.map(|found| (native.clone(), found)));
         }
         let natives = || {

@@ -30,14 +30,14 @@ pub(super) fn groups(tool: Tool, sources: Vec<Source>) -> Vec<Vec<Source>> {
     let mut groups: Vec<Vec<Source>> = Vec::new();
     let mut size = u64::MAX;
     for versions in conversations {
-        let its: u64 = versions.iter().map(|source| source.status.size).sum();
-        size = size.saturating_add(its);
+        let added: u64 = versions.iter().map(|source| source.status.size).sum();
+        size = size.saturating_add(added);
         let has_room =
             |group: &&mut Vec<Source>| size <= MOST_TOGETHER && group.len() < MOST_CONVERSATIONS;
         match groups.last_mut().filter(has_room) {
             Some(group) => group.extend(versions),
             None => {
-                size = its;
+                size = added;
                 groups.push(versions);
             }
         }

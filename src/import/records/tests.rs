@@ -196,7 +196,7 @@ fn a_document_is_one_record() {
     assert_eq!((parts, end), (vec![bad(0, 9)], 9));
 }
 
-/// Once the ending of its name decided how a Gemini document was read. A document over several lines with the name
+/// The ending of the file name once decided how a Gemini document was read. A document over several lines with the name
 /// `.jsonl` then had no record.
 #[test]
 fn a_source_has_lines_if_its_first_line_is_a_record() {

@@ -21,7 +21,7 @@ pub(super) fn head(part: &[u8]) -> Option<(Option<Cow<'_, str>>, Cow<'_, str>)> 
 
 /// The arguments of a call: its input, its command, or its description.
 pub(super) fn arguments(part: &[u8]) -> Vec<u8> {
-    let [data, told] = json::get_each(part, ["toolSpecificData", "invocationMessage"]);
+    let [data, message] = json::get_each(part, ["toolSpecificData", "invocationMessage"]);
     let data = data.unwrap_or(b"{}");
     let [input, line, command] = json::get_each(data, ["rawInput", "commandLine", "command"]);
     if let Some(input) = input.filter(|input| input.starts_with(b"{")) {
@@ -31,8 +31,8 @@ pub(super) fn arguments(part: &[u8]) -> Vec<u8> {
     if let Some(command) = literal(original).or(literal(command)) {
         return [b"{\"command\":", command, b"}"].concat();
     }
-    match markdown(told) {
-        Some(told) => [b"{\"description\":", told, b"}"].concat(),
+    match markdown(message) {
+        Some(message) => [b"{\"description\":", message, b"}"].concat(),
         None => b"{}".to_vec(),
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn arguments(part: &[u8]) -> Vec<u8> {
 /// The output of a call, and whether it is an error.
 pub(super) fn output(part: &[u8]) -> (Blocks, bool) {
     let names = ["resultDetails", "toolSpecificData", "pastTenseMessage"];
-    let [details, data, told] = json::get_each(part, names);
+    let [details, data, message] = json::get_each(part, names);
     let details = details.unwrap_or(b"{}");
     let [output, is_error] = json::get_each(details, ["output", "isError"]);
     let mut blocks = Blocks::default();
@@ -56,7 +56,7 @@ pub(super) fn output(part: &[u8]) -> (Blocks, bool) {
     if blocks.is_empty() {
         let printed = ["terminalCommandOutput", "text"];
         let printed = data.and_then(|data| json::get_path(data, &printed));
-        if let Some(said) = literal(printed).or(markdown(told)) {
+        if let Some(said) = literal(printed).or(markdown(message)) {
             blocks.text(said);
         }
     }

@@ -21,8 +21,8 @@ use treelined_wire::notification;
 /// The approximate bytes of an entry in the index of an open session.
 const NODE_BYTES: usize = 64;
 
-/// Takes back one opening of the leased session by the connection. With the last opening, the connection's navigation
-/// is aborted. A turn of the connection's client makes the last close fail.
+/// Ends one of the connection's openings of the leased session. When the last one ends, the connection's navigation is
+/// aborted. A turn of the connection's client makes the last close fail.
 pub(crate) async fn close(
     daemon: &Arc<Daemon>,
     connection: &Arc<Connection>,

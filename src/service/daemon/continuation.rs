@@ -27,7 +27,7 @@ use treelined_wire as wire;
 /// The default for the most tokens that are handed over.
 const LIMIT: u64 = 150_000;
 
-/// The path of an entry, read when the turn of the request comes.
+/// The path of an entry, read when the request reaches the front of the queue.
 struct Reading {
     cwd: String,
     name: Option<String>,
@@ -38,7 +38,7 @@ struct Reading {
     left: LeftBranch,
 }
 
-/// The branch of the leaf that the path leaves out.
+/// The branch with the leaf, which the path does not contain.
 enum LeftBranch {
     /// There is no such branch, or the request does not ask for a summary of it.
     None,
@@ -191,8 +191,8 @@ fn keep_from(
 }
 
 impl LeftBranch {
-    /// The part of the path to the leaf that is not part of the path to the entry. What is above it is not told: it is a
-    /// part of the conversation that goes on.
+    /// The part of the path to the leaf that is not part of the path to the entry. The entries above it
+    /// are not summarized, since the continued conversation has them.
     fn of(state: &SessionState, entry: Option<Node>) -> Result<Self> {
         let tree = &state.tree;
         let (point, left) = tree.branch(state.leaf(), entry);

@@ -219,8 +219,8 @@ fn learn(
                         let _seen = matcher.see(&name);
                     }
                 }
-                // A part of the query that matches an assistant message with calls can count for the rows of their
-                // results.
+                // If a part of the query matches an assistant message, it also counts for the results of its
+                // calls.
                 if entry.role == Role::Assistant || matcher.may_complete(line) {
                     matcher.see_line(line, entry.kind);
                 }
@@ -265,7 +265,7 @@ fn owned(raw: Option<&[u8]>) -> Option<Cow<'static, str>> {
     Some(Cow::Owned(text.into_owned()))
 }
 
-/// For each kind and role, the parts of a query that match the words for them in a row.
+/// For each kind and role: which parts of the query match the words that a row shows for them.
 struct RowWords(HashMap<(u8, u8), u64>);
 
 impl RowWords {

@@ -21,7 +21,7 @@ use treelined_files::os::{process, program};
 use treelined_files::session::{self, SessionState};
 use treelined_wire as wire;
 
-/// The first and the longest pause between two looks at a replaced file.
+/// The first pause between two reads of a replaced file, and the longest.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(10);
 /// The pause between two looks before the process ends.

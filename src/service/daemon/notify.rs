@@ -163,7 +163,7 @@ impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
     }
 }
 
-/// The facts of a session before a change.
+/// What clients know of a session before a change.
 pub(crate) struct FactsBefore {
     name: Option<String>,
     /// The version of the marks of its branches.
@@ -198,8 +198,8 @@ impl Notifier {
         !is_question && !self.hooks.listening(method).is_empty()
     }
 
-    /// Sends a notification about a session to each connection that has it open. `notification` gets the number of the
-    /// notification for that connection.
+    /// Sends a notification about a session to each connection that has it open. The function `notification`
+    /// gets the number that the notification has for this connection.
     pub(crate) fn notify<N: Notification>(
         &self,
         open: &OpenSession,

@@ -67,14 +67,14 @@ impl Writer<'_> {
                 ]))
                 .await
             }
-            "No line is appended that has a line break inside, which would make two lines of it" => {
+            "No appended line has a line break inside, which would make two lines of it" => {
                 self.plans(planned(vec![b"{\n}".to_vec()])).await
             }
             "No empty line is appended" => self.plans(planned(vec![Vec::new()])).await,
             "Each whole line of a write is in the tree, or a diagnostic says why not" => {
                 self.plans(planned(vec![b" ".to_vec()])).await
             }
-            "The operations of a group end in the order of their lines, and at one of them" => {
+            "Each operation of a group ends at one of its lines, in the order of the lines" => {
                 let lines = vec![line(&id, None, "c")];
                 let ends = vec![2];
                 self.plans(PlannedLines {
@@ -111,7 +111,7 @@ impl Writer<'_> {
             | "A late line is passed only when it is in the new file, and read from there" => {
                 self.write_late().await
             }
-            "A replaced file is read on from where it was read before" => self.hand_over().await,
+            "The read of a replaced file continues where it stopped" => self.hand_over().await,
             "No line of a new session file has a line break inside" => self.fork_with_break().await,
             _ => self.misuse_log(fact, &id),
         }

@@ -58,7 +58,7 @@ impl Files {
     pub(super) async fn bring_back(&self, session: &str, entry: &str) -> anyhow::Result<String> {
         let done = self.restore(session, entry, &["--yes".into()]).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        // The report names files that another program has changed since the preview.
+        // If files have changed since the preview, the restore fails, and its report names them.
         if done.status.success() || !said.is_empty() {
             return Ok(said);
         }

@@ -101,8 +101,8 @@ fn row_of(tree: &str, branch: &Branch, id: &str, mark: &str, cwd: Value) -> Valu
     })
 }
 
-/// Sends the agent's list of sessions to the editor. Of a conversation with several branches each branch has one row: the session
-/// of the agent that ends there, else a row that is added. The title is that of the branch.
+/// Sends the agent's list of sessions to the editor. If a conversation has several branches, each branch has one row: the row of
+/// the agent's session that ends there, or a row that the relay adds. The title is the title of the branch.
 pub(super) async fn add(live: &Live, line: &[u8], recorder: &mut Recorder) {
     let more = with_branches(live, line, recorder).await;
     // If the branches cannot be found, the editor gets the agent's list unchanged.
@@ -123,8 +123,8 @@ async fn with_branches(
         .map(|raw| ListedRow::read(live, raw))
         .collect::<anyhow::Result<_>>()?;
     let continued: HashSet<String> = rows.iter().filter_map(ListedRow::continued).collect();
-    // A session that was made for a move and got no prompt is left out: its branch has a row already. So is a session in which
-    // an editor's session of another row goes on: that row opens it.
+    // A session that was made for a move and got no prompt is left out: its branch has a row already. A session is
+    // also left out if an editor's session of another row continues in it: that row opens it.
     let is_shown = |row: &ListedRow| {
         let id = &row.row.session_id;
         !live.router().agents.is_unprompted(id) && !continued.contains(id)

@@ -80,7 +80,8 @@ fn a_move_goes_on_in_a_new_session_and_the_next_one_finds_the_old_one() {
     // It is handed over once.
     assert_eq!(shown(&mut editor, "s1").2.len(), 1);
 
-    // Once a session that the conversation had left kept the mode that it had then, and the editor showed another one.
+    // When a conversation came back to a session, the session once still had its old mode, and the editor showed another
+    // one.
     let mode = json!({ "sessionId": "s1", "modeId": "build" });
     editor.ask("session/set_mode", mode);
     let text = answer(&mut editor, "s1", "/go 3");
@@ -351,8 +352,8 @@ fn a_killed_move_changes_nothing() {
     }
 }
 
-/// When a session was loaded, the history of a session that was left was once missing, and the history of its
-/// predecessor was shown in place of its own.
+/// When a session that had been left was loaded, the editor once got the history of its predecessor in place of its own
+/// history.
 #[test]
 fn a_session_that_was_left_can_be_loaded() {
     let folders = Folders::new();
@@ -385,7 +386,7 @@ fn a_session_that_was_left_can_be_loaded() {
     assert_eq!(editor.end(), 0);
 }
 
-/// A row of the list once opened another branch than its own.
+/// A row of the list once opened a different branch from the one that it names.
 #[test]
 fn each_row_of_the_list_opens_its_branch() {
     let folders = Folders::new();
@@ -416,8 +417,8 @@ fn a_branch_without_a_session_of_the_agent_is_listed_and_can_be_opened() {
     answer(&mut editor, "s1", "/back");
     editor.prompt("s1", "other");
     let listed = editor.ask("session/list", json!({}));
-    // The editor's session goes on in s2, so its row stands for both. Once the branch that it had left had no row, and the other
-    // one had two.
+    // The editor's session continues in s2, so one row stands for both sessions. Once the branch that it had left had no row,
+    // and the other branch had two.
     let rows = listed["sessions"].as_array().unwrap();
     let titles: Vec<_> = rows.iter().map(|row| row["title"].clone()).collect();
     assert_eq!(titles, ["⑂ other", "⑂ two with a tool"]);

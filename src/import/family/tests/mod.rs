@@ -120,8 +120,8 @@ fn one_member_is_one_session() {
     );
 }
 
-/// Once the session with the first name became the root, although it is a copy of the other one, and the end of the
-/// original got a label.
+/// The session whose name sorts first once became the root, although it is the copy. Then the end of the original got a
+/// label.
 #[test]
 fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
     let copy = |native_id: &str, of: &str, nodes: &[&str]| Member {
@@ -193,7 +193,7 @@ fn an_edited_node_with_the_key_of_another_is_a_branch() {
 }
 
 /// Two files of one native session may differ in a node, if they are copies that continued separately. The ids of
-/// labels are made from the keys.
+/// labels are made from keys, so both files give the same label.
 #[test]
 fn files_of_one_fork_that_differ_have_one_label() {
     let mut members = vec![
