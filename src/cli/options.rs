@@ -1,13 +1,12 @@
 //! The options of every command, and the settings that result from them, the environment and the configuration file.
 
 use super::failure::{ShellError, USAGE};
-use crate::config::{
-    Config, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName, TeamSettings,
-};
-use clap::builder::PossibleValue;
+use crate::config::{Config, ConfigFlags, LOG_VARIABLE, Settings, SummarizerName, TeamSettings};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use treelined_core::durability::DurabilityPolicy;
 
 /// The name of the option for servers of a team, without dashes.
 const LOG: &str = "log";
@@ -29,8 +28,8 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub summarizer: Option<SummarizerName>,
     /// The failures that an answered append survives [default: interval]
-    #[arg(long, global = true, value_enum, hide_short_help = true)]
-    pub durability: Option<DurabilityName>,
+    #[arg(long, global = true, value_parser = policy(), hide_short_help = true)]
+    pub durability: Option<DurabilityPolicy>,
     /// The longest message that is read, in bytes [default: 67108864]
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
@@ -95,19 +94,13 @@ impl Options {
 
     /// The options that were given: their names without dashes, and their values.
     pub(super) fn given(&self) -> Vec<(&'static str, OsString)> {
-        let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
+        let summarizer = self.summarizer.and_then(|name| name.to_possible_value());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
         let all: [(&str, Option<OsString>); 7] = [
             ("config", self.config.clone().map(Into::into)),
             ("session-dir", self.session_dir.clone().map(Into::into)),
-            (
-                "summarizer",
-                named(self.summarizer.and_then(|name| name.to_possible_value())),
-            ),
-            (
-                "durability",
-                named(self.durability.and_then(|name| name.to_possible_value())),
-            ),
+            ("summarizer", summarizer.map(|name| name.get_name().into())),
+            ("durability", self.durability.map(|it| it.name().into())),
             ("max-frame-bytes", number(self.max_frame_bytes)),
             ("max-queued-bytes", number(self.max_queued_bytes)),
             (LOG, self.log().map(Into::into)),
@@ -132,6 +125,16 @@ impl Options {
     pub(super) fn as_variable(&self) -> Option<(&'static str, String)> {
         self.log().map(|log| (LOG_VARIABLE, log))
     }
+}
+
+fn policy() -> impl TypedValueParser<Value = DurabilityPolicy> {
+    let names = PossibleValuesParser::new(DurabilityPolicy::ALL.map(DurabilityPolicy::name));
+    let named = |name: &str| {
+        DurabilityPolicy::ALL
+            .into_iter()
+            .find(|it| it.name() == name)
+    };
+    names.try_map(move |name| named(&name).ok_or("not a policy"))
 }
 
 /// The settings of a daemon. Fails if they must not be used, or if they name servers that this build cannot use.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use treelined_core::durability::Durability;
+use treelined_core::durability::DurabilityPolicy;
 
 /// The options of the command line. An option that was not given is `None`.
 #[derive(Debug, Clone, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct ConfigFlags {
     pub session_dir: Option<PathBuf>,
     pub socket: Option<PathBuf>,
     pub summarizer: Option<SummarizerName>,
-    pub durability: Option<DurabilityName>,
+    pub durability: Option<DurabilityPolicy>,
     /// The most bytes of a frame.
     pub max_frame_bytes: Option<u64>,
     /// The most bytes that are queued.
@@ -29,25 +29,6 @@ pub(crate) enum SummarizerName {
     Outline,
     Command,
     Llm,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DurabilityName {
-    Os,
-    #[default]
-    Interval,
-    Always,
-}
-
-impl DurabilityName {
-    pub(super) fn durability(self) -> Durability {
-        match self {
-            Self::Os => Durability::Os,
-            Self::Interval => Durability::Interval,
-            Self::Always => Durability::Always,
-        }
-    }
 }
 
 /// Looks up an environment variable.

@@ -22,7 +22,7 @@ mod summarizer;
 mod team;
 
 pub(crate) use file::check;
-pub(crate) use flags::{ConfigFlags, DurabilityName, EnvironmentLookup, SummarizerName};
+pub(crate) use flags::{ConfigFlags, EnvironmentLookup, SummarizerName};
 pub(crate) use idle_time::IdleTime;
 pub(crate) use keep_time::KeepTime;
 pub(crate) use team::VARIABLE as LOG_VARIABLE;
@@ -42,6 +42,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_core::author::Author;
+use treelined_core::durability::DurabilityPolicy;
 use treelined_files::kept::KEPT_BYTES;
 use treelined_service::access::NamedAccess;
 use treelined_service::extensions::Extension;
@@ -158,8 +159,8 @@ impl Settings {
             ("", "durability"),
             flags.durability,
             file.durability,
-            DurabilityName::default(),
-            |name| format!("{name:?}").to_lowercase().into(),
+            DurabilityPolicy::default(),
+            |policy| policy.name().into(),
         );
         let limits = limits(flags, &file.limits, &mut lines)?;
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
@@ -179,7 +180,7 @@ impl Settings {
             config: Config {
                 daemon: DaemonSettings {
                     session_dir,
-                    durability: durability.durability(),
+                    durability: durability.into(),
                     summarizer,
                     hooks,
                     extensions,

@@ -1,6 +1,6 @@
 //! The sections of the configuration file.
 
-use super::flags::{DurabilityName, SummarizerName};
+use super::flags::SummarizerName;
 use super::idle_time::IdleTime;
 use super::keep_time::KeepTime;
 use super::prices::PriceSection;
@@ -9,6 +9,7 @@ use super::team::{LogSection, TeamSection};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use treelined_core::durability::DurabilityPolicy;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +17,7 @@ pub(super) struct FileSections {
     pub(super) session_dir: Option<PathBuf>,
     pub(super) socket: Option<PathBuf>,
     pub(super) idle_exit: Option<IdleTime>,
-    pub(super) durability: Option<DurabilityName>,
+    pub(super) durability: Option<DurabilityPolicy>,
     #[serde(default)]
     pub(super) access: BTreeMap<String, AccessSection>,
     #[serde(default)]

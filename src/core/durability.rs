@@ -1,6 +1,6 @@
 //! The failures that an answered append survives (session-file.md §3).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How safe a write is at the time of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,6 +30,38 @@ impl Durability {
             Durability::Always => "always",
             Durability::Replicated => "replicated",
             Durability::Queued => "queued",
+        }
+    }
+}
+
+/// When the appends of a session are synced to the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityPolicy {
+    /// When the system decides.
+    Os,
+    /// At most 50 ms after the response.
+    #[default]
+    Interval,
+    /// Before the response.
+    Always,
+}
+
+impl DurabilityPolicy {
+    pub const ALL: [Self; 3] = [Self::Os, Self::Interval, Self::Always];
+
+    pub fn name(self) -> &'static str {
+        Durability::from(self).name()
+    }
+}
+
+impl From<DurabilityPolicy> for Durability {
+    fn from(policy: DurabilityPolicy) -> Self {
+        match policy {
+            DurabilityPolicy::Os => Self::Os,
+            DurabilityPolicy::Interval => Self::Interval,
+            DurabilityPolicy::Always => Self::Always,
         }
     }
 }

@@ -7,6 +7,7 @@ pub use super::spawned_by::SpawnedBy;
 use super::team::{SessionInLog, TeamSessionRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use treelined_core::durability::DurabilityPolicy;
 
 /// The params of `create_session`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,18 +45,6 @@ pub enum FirstWrite {
     Now,
     /// With the first entry; a name is the first entry.
     FirstEntry,
-}
-
-/// When the appends of a session are synced to the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DurabilityPolicy {
-    /// When the system decides.
-    Os,
-    /// At most 50 ms after the response.
-    Interval,
-    /// Before the response.
-    Always,
 }
 
 /// The result of `create_session`.

@@ -74,7 +74,7 @@ pub(crate) fn by_path(
 
 /// The policy that the caller chooses for the session, else the policy of the daemon.
 pub(super) fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability {
-    policy.map_or(call.daemon.settings.durability, of_policy)
+    policy.map_or(call.daemon.settings.durability, Durability::from)
 }
 
 /// Opens a file, unless its session is open.
@@ -144,14 +144,6 @@ async fn open(
     };
     open_after(&call, &open, options.access, guard.into_with());
     Ok(result)
-}
-
-fn of_policy(policy: wire::DurabilityPolicy) -> Durability {
-    match policy {
-        wire::DurabilityPolicy::Os => Durability::Os,
-        wire::DurabilityPolicy::Interval => Durability::Interval,
-        wire::DurabilityPolicy::Always => Durability::Always,
-    }
 }
 
 /// The session of a file that a request opens.
