@@ -63,6 +63,12 @@ fn every_client_has_the_table_of_control_characters() {
             class(typescript),
         ),
         (
+            "clients/vscode/src/core/text.ts",
+            "const CONTROLS =\n  /[",
+            "]/gu;",
+            class(typescript),
+        ),
+        (
             "clients/nvim/lua/treelined/utf8.lua",
             "local CONTROLS = {\n",
             "}\n\n",

@@ -41,5 +41,13 @@ test('the command has the options of the daemon, and a shell reads its words as 
     commandLine(start, target),
     "'/a b/treelined' --session-dir '/it'\\''s' --summarizer outline continue --in codex --learned -- /s/x.jsonl '-a$(b)'",
   );
-  assert.throws(() => commandLine(start, { ...target, path: '/a\nrm b' }), /control character/);
+  // Tags and marks of interlinear annotations were once typed into the terminal.
+  for (const char of '\n\u001b\u061c\u200f\u2028\u202e\u206a\ufff9\u{e0041}') {
+    const path = `/a${char}rm b`;
+    assert.throws(
+      () => commandLine(start, { ...target, path }),
+      /control character/,
+      JSON.stringify(char),
+    );
+  }
 });

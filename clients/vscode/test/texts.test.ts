@@ -177,6 +177,14 @@ test('a hook that fails is named with what it said', () => {
   assert.match(reasonText('hookFailed'), /A hook failed/);
 });
 
+// Only C0, DEL and C1 were once replaced.
+test('what a hook said has no control characters', () => {
+  const said = 'a\u202eb\u2028c\u200fd\u{e0041}e\u001b[2J';
+  const shown = 'a\ufffdb c\ufffdd\ufffde\ufffd[2J';
+  assert.equal(reasonText('hookFailed', 'guard', said), `guard failed: ${shown}`);
+  assert.equal(reasonText('odd', said), `The move ended: odd. (${shown})`);
+});
+
 // oh-my-pi writes such entries. The raw name of their type was once shown.
 test('a change of the mode looks like other changes of settings', () => {
   const row = (type: string) => lookOf({ type, id: 'x', preview: 'plan' } as TreeNode).icon;

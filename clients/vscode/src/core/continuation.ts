@@ -3,7 +3,7 @@
 
 import type { ContinueSessionResult } from 'treelined';
 import type { Start } from './connection.js';
-import { count } from './text.js';
+import { count, visible } from './text.js';
 
 export type Agent = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'text';
 
@@ -80,7 +80,7 @@ export function commandLine(start: Start, { path, entryId, tool, options }: Targ
 function quoted(word: string): string {
   // A shell would run the text before a line break as a separate command. A mark of direction would change the order
   // of the shown words.
-  if (/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(word)) {
+  if (visible(word) !== word) {
     throw new Error('A path or an id has a control character.');
   }
   return /^[\w./:=,@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

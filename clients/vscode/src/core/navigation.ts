@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ContentBlock, Entry, NavigateTreeParams, TreeNode } from 'treelined';
 import type { Session } from './session.js';
-import { count } from './text.js';
+import { count, visible } from './text.js';
 
 /** The effect that a move would have. */
 export interface Plan {
@@ -39,9 +39,9 @@ const DEEDS: Partial<Record<string, string>> = {
 export function reasonText(reason: string, by?: string, message?: string): string {
   const deed = DEEDS[reason];
   if (deed !== undefined && by !== undefined)
-    return `${by} ${deed}${message === undefined ? '.' : `: ${message}`}`.replace(/\p{Cc}+/gu, ' ');
+    return visible(`${by} ${deed}${message === undefined ? '.' : `: ${message}`}`);
   const text = REASONS[reason] ?? `The move ended: ${reason}.`;
-  return by === undefined ? text : `${text} (${by})`;
+  return by === undefined ? text : visible(`${text} (${by})`);
 }
 
 /** Asks the daemon what a move to `row` would leave behind. */

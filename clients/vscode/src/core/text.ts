@@ -1,4 +1,13 @@
-// Short texts.
+// Short texts, and texts without control characters.
+
+// The table equals the daemon's: `tests/it/unseen.rs` compares both.
+const CONTROLS =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e-\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Replaces control characters, which a terminal or an editor would obey, by a mark. */
+export function visible(text: string): string {
+  return text.replace(CONTROLS, (char) => (/\s/.test(char) ? ' ' : '\ufffd'));
+}
 
 /** Returns `text` on one line, cut to `length` characters. */
 export function shorten(text: string, length: number): string {

@@ -2,6 +2,7 @@
 
 import type { LiveState } from './live-state.ts';
 import { RpcError } from '../source/rpc.ts';
+import { visible } from '../text/visible.ts';
 
 export interface Agent {
   tool: string;
@@ -122,12 +123,11 @@ export class Handoff {
 }
 
 /**
- * Whether the words have no characters that a terminal executes, or that change the order in which words are shown.
- * Quotes do not help: a terminal treats a pasted line break or escape sequence as a key.
+ * Whether the words have no control characters. Quotes do not help: a terminal treats a pasted line break or escape
+ * sequence as a key.
  */
 export function isSafe(words: readonly string[]): boolean {
-  const unsafe = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
-  return !words.some((word) => unsafe.test(word));
+  return words.every((word) => visible(word) === word);
 }
 
 /** Quotes words for a shell. Without quotes zsh replaces `=word` by the path of a program. */

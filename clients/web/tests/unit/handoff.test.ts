@@ -20,9 +20,11 @@ test('a command is as a shell reads it', () => {
   assert.equal(commandLine(['=ls', 'a=b']), "'=ls' a=b");
 });
 
+// Marks of direction, separators of lines and tags were once offered for copying.
 test('a command with control characters is not safe', () => {
   assert.ok(isSafe(["ä 漢字 'x'", '']));
-  for (const char of '\0\n\r\t\u001b\u007f\u009b\u202a\u202e\u2066\u2069') {
+  const controls = '\0\n\r\t\u001b\u007f\u009b\u061c\u200f\u2028\u202e\u2066\u206a\ufff9\u{e0041}';
+  for (const char of controls) {
     assert.ok(!isSafe(['a', `b${char}`]), JSON.stringify(char));
   }
 });
@@ -43,7 +45,9 @@ test('a command names the file, behind its options', () => {
   const expected = 'treelined continue --in codex --learned -- /s/2026_tour.jsonl -a';
   assert.equal(made.command, expected);
   assert.equal(handoff(undefined, 'b').command, 'treelined continue --in claude-code -- tour b');
-  assert.equal(handoff('/s/a\u001b[201~\r.jsonl', 'b').command, undefined);
+  for (const char of ['\u001b[201~\r', '\u202e', '\u2028', '\u200f', '\u{e0041}']) {
+    assert.equal(handoff(`/s/a${char}.jsonl`, 'b').command, undefined, JSON.stringify(char));
+  }
 });
 
 test('a text has no summary of its earlier turns', () => {
