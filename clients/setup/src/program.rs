@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use treelined_redact::unseen::is_control;
 
 /// The line that marks a file of ours.
 pub(crate) const MARK: &str =
@@ -206,10 +207,10 @@ fn is_program(path: &str) -> bool {
     name.file_name().is_some_and(|name| name == NAME)
 }
 
-/// The text, if every format of configuration can hold it.
+/// The text, if every format of configuration can hold it, and if a person can paste it: some commands are only shown.
 fn plain(text: &OsStr) -> Option<String> {
     let text = text.to_str()?;
-    (!text.contains(char::is_control)).then(|| text.to_owned())
+    (!text.contains(is_control)).then(|| text.to_owned())
 }
 
 /// The words of a command that [`quoted`] has written; `None` if the command has other syntax of a shell.
@@ -326,5 +327,11 @@ mod tests {
         assert!(Program::new(Path::new("/a\nb/treelined"), None, Vec::new()).is_none());
         let environment = vec![("GOOSE_PATH_ROOT", OsString::from("/x\nExecStartPre=y"))];
         assert!(Program::new(Path::new("/a/treelined"), None, environment).is_none());
+        // Such characters were once written, and a command to paste had marks in their place.
+        for char in ['\u{200f}', '\u{2028}', '\u{202e}', '\u{e0041}'] {
+            let folder = PathBuf::from(format!("/a{char}b"));
+            let program = Program::new(Path::new("/a/treelined"), Some(&folder), Vec::new());
+            assert!(program.is_none(), "{char:?}");
+        }
     }
 }
