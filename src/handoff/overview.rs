@@ -1,5 +1,6 @@
 //! Finds the goal, the decisions and the open work of a conversation in its own texts. No model is used.
 
+use crate::text::one_line;
 use serde_json::{Map, Value};
 use treelined_import::neutral::{Call, Message, ModelPart, NeutralPath, text_of};
 
@@ -99,7 +100,7 @@ fn open_task(task: &Map<String, Value>) -> Option<String> {
         return None;
     }
     let text = of(&["content", "step", "description", "title"])?;
-    let text = text.replace(|char: char| char.is_control(), " ");
+    let text = one_line(text);
     let begun = match status {
         "in_progress" => " (begun)",
         _ => "",

@@ -3,6 +3,7 @@
 use crate::overview::Overview;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use treelined_core::terminal::is_control;
 use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, NeutralPath, Part, text_of};
 
@@ -108,8 +109,9 @@ fn push_files(out: &mut String, path: &NeutralPath) {
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.replace(|char: char| char.is_control(), " ")
+/// The text as one line of a list. In Markdown other text could follow a line break.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(is_control, " ")
 }
 
 fn section(out: &mut String, heading: &str, parts: &[Part]) {

@@ -51,7 +51,7 @@ fn a_text_begins_with_goal_decisions_and_open_work() {
             "arguments": { "todos": [
                 { "content": "Write the parser", "status": "completed" },
                 { "content": "Test the\nparser", "status": status },
-                { "content": "Document it", "status": "pending" } ] } }] })
+                { "content": "Document\u{202e}it", "status": "pending" } ] } }] })
     };
     let done = json!({ "role": "assistant", "content": [{ "type": "text", "text": "So far." }] });
     let text_of = |messages: &[Value]| world.prepare(None, messages).unwrap().text.unwrap();
@@ -96,6 +96,7 @@ fn a_text_names_the_files() {
     let mut path = conversation();
     path.push(call(0, "write", "src/b.rs"));
     path.push(call(1, "read", "src/b.rs"));
+    path.push(call(120, "write", "c\u{202e}\u{2028}\u{200f}\u{e0041}.rs"));
     path.extend((2..120).map(|id| call(id, "read", &format!("docs/{id:03}\n.md"))));
     path.push(json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done." }] }));
     let text = world.prepare(None, &path).unwrap().text.unwrap();
@@ -106,7 +107,8 @@ fn a_text_names_the_files() {
             .map(str::to_owned)
             .collect()
     };
-    assert_eq!(of("## Files changed"), ["- src/b.rs"]);
+    // Only C0, DEL and C1 were once replaced.
+    assert_eq!(of("## Files changed"), ["- c    .rs", "- src/b.rs"]);
     let read = of("## Files read");
     assert_eq!(read[..2], ["- a.md", "- docs/002 .md"]);
     assert_eq!(read[100..], ["- and 19 more"]);
