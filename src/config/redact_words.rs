@@ -17,6 +17,8 @@ pub(super) fn redact(
         "redact.words: has more than {MAX_WORDS} words"
     );
     for (number, word) in words.iter().enumerate() {
+        // A word is never shown, and a name may have marks of the direction of writing. So this is not the table of
+        // characters that a terminal obeys.
         let is_right = WORD_BYTES.contains(&word.len()) && word.trim() == word;
         ensure!(
             is_right && !word.chars().any(char::is_control),
