@@ -55,7 +55,7 @@ fn of_rows(rows: &[ListedRow], typed: &str) -> Vec<CompletionCandidate> {
         let name = row.name.as_deref().filter(|name| name.starts_with(typed));
         // A name with a control character is not offered, since the character would reach the
         // terminal.
-        if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
+        if let Some(name) = name.filter(|name| !name.contains(terminal::is_control)) {
             found.push(CompletionCandidate::new(name));
         }
         found.extend(id_of(row, typed));
@@ -68,7 +68,8 @@ pub(super) fn directories(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
     let found = listed(rows);
     let cwds = found.iter().map(|row| row.cwd.as_str());
-    let fitting = cwds.filter(|cwd| cwd.starts_with(&*typed) && !cwd.contains(char::is_control));
+    let fitting =
+        cwds.filter(|cwd| cwd.starts_with(&*typed) && !cwd.contains(terminal::is_control));
     let distinct: BTreeSet<&str> = fitting.collect();
     let distinct = distinct.into_iter().take(MOST_SESSIONS);
     distinct.map(CompletionCandidate::new).collect()
@@ -117,7 +118,7 @@ fn ids(
 /// The id of a session as a candidate, with its name as the explanation; `None` if it does not
 /// begin with the typed text.
 fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
-    if !row.session_id.starts_with(typed) || row.session_id.contains(char::is_control) {
+    if !row.session_id.starts_with(typed) || row.session_id.contains(terminal::is_control) {
         return None;
     }
     let about = title(row.name.as_deref(), &row.first_message);
@@ -169,6 +170,24 @@ fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    /// Marks of direction, separators of lines and tags were once offered.
+    #[test]
+    fn a_word_that_a_terminal_obeys_is_not_offered() {
+        let offered = |end: &str| {
+            let row = json!({
+                "sessionId": format!("id{end}"), "name": format!("name{end}"), "path": "/s.jsonl", "firstMessage": "",
+                "modified": ""
+            });
+            let row: ListedRow = serde_json::from_value(row).unwrap();
+            of_rows(&[row], "").len()
+        };
+        assert_eq!(offered(""), 2);
+        for end in ["\n", "\u{200f}", "\u{2028}", "\u{202e}", "\u{e0041}"] {
+            assert_eq!(offered(end), 0, "{end:?}");
+        }
+    }
 
     #[test]
     fn a_typed_word_is_read_without_its_quotes() {

@@ -12,6 +12,7 @@ use super::tree_rows::rows;
 use clap_complete::engine::CompletionCandidate;
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
+use treelined_core::terminal;
 
 /// The most ids that are offered. They belong to the newest entries.
 const MOST: usize = 200;
@@ -48,7 +49,8 @@ fn entries_of(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
     let typed = unquoted(&current.to_string_lossy());
     let found = listed(|daemon| rows_of(daemon, words));
     let mut offered = Vec::new();
-    let is_clean = |text: &&String| text.starts_with(&typed) && !text.contains(char::is_control);
+    let is_clean =
+        |text: &&String| text.starts_with(&typed) && !text.contains(terminal::is_control);
     for row in &found {
         if let Some(label) = row.label.as_ref().filter(is_clean) {
             offered.push(with_help(label, &row.preview));
