@@ -3,7 +3,7 @@
 use treelined_core::error::{Error, Result};
 use treelined_files::os::program::is_on_path;
 use treelined_handoff::{
-    Loss, Losses, NeutralPath, Options, PathMessage, Prepared, Request, Tool, place, prepare,
+    Loss, Losses, NeutralPath, Options, PathMessage, Prepared, Request, place, prepare,
 };
 use treelined_service::parts::{Handoff, HandoffRun, PreparedHandoff};
 use treelined_wire::{
@@ -22,7 +22,7 @@ impl Handoff for Handoffs {
             return Err(Error::invalid_params("last", "must be at least 1"));
         }
         let prepared = prepare(Request {
-            tool: tool(params.tool),
+            tool: params.tool.agent(),
             session_id: run.session_id,
             name: run.name,
             cwd: params.cwd.as_deref().unwrap_or(run.cwd),
@@ -42,7 +42,7 @@ impl Handoff for Handoffs {
 
     fn tokens(&self, params: &ContinueSessionParams, path: &[PathMessage]) -> u64 {
         let options = Options {
-            tool: tool(params.tool),
+            tool: params.tool.agent(),
             last: last(params),
             keeps_thoughts: keeps_thoughts(params),
             summary: None,
@@ -97,18 +97,6 @@ fn missing(steps: &[Vec<String>]) -> Option<Vec<String>> {
         }
     }
     (!missing.is_empty()).then_some(missing)
-}
-
-fn tool(tool: ContinueIn) -> Option<Tool> {
-    match tool {
-        ContinueIn::ClaudeCode => Some(Tool::ClaudeCode),
-        ContinueIn::Codex => Some(Tool::Codex),
-        ContinueIn::Opencode => Some(Tool::Opencode),
-        ContinueIn::Gemini => Some(Tool::Gemini),
-        ContinueIn::Goose => Some(Tool::Goose),
-        ContinueIn::Pi => Some(Tool::Pi),
-        ContinueIn::Text => None,
-    }
 }
 
 fn losses(losses: &Losses) -> Vec<HandoffLoss> {

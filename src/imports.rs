@@ -4,12 +4,10 @@ use crate::secrets;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use treelined_core::error::Result;
-use treelined_import::Tool;
 use treelined_import::importer::limits::Limits;
 use treelined_import::importer::repeat::LastImport;
 use treelined_import::importer::run::{Import, ImportRequest};
 use treelined_service::parts::{ImportRun, Importer};
-use treelined_wire::ImportFrom;
 
 /// Imports, and answers an import that finds nothing new as the one before it.
 #[derive(Default)]
@@ -23,7 +21,7 @@ impl Importer for Imports {
             store: run.store,
             session_dir: run.store.path(),
             request: &ImportRequest {
-                from: tool(params.from.unwrap_or_default()),
+                from: params.from.unwrap_or_default().tool(),
                 paths: paths.map(PathBuf::from).collect(),
                 cwd: params.cwd.clone(),
                 since: run.since,
@@ -44,25 +42,5 @@ impl Importer for Imports {
             progress: run.progress,
             redact: &secrets::redact,
         })
-    }
-}
-
-fn tool(from: ImportFrom) -> Option<Tool> {
-    match from {
-        ImportFrom::Auto => None,
-        ImportFrom::ClaudeCode => Some(Tool::ClaudeCode),
-        ImportFrom::Codex => Some(Tool::Codex),
-        ImportFrom::Opencode => Some(Tool::Opencode),
-        ImportFrom::Gemini => Some(Tool::Gemini),
-        ImportFrom::Goose => Some(Tool::Goose),
-        ImportFrom::Pi => Some(Tool::Pi),
-        ImportFrom::QwenCode => Some(Tool::QwenCode),
-        ImportFrom::Cline => Some(Tool::Cline),
-        ImportFrom::RooCode => Some(Tool::RooCode),
-        ImportFrom::KiloCode => Some(Tool::KiloCode),
-        ImportFrom::CopilotCli => Some(Tool::CopilotCli),
-        ImportFrom::VscodeChat => Some(Tool::VscodeChat),
-        ImportFrom::ChatGpt => Some(Tool::ChatGpt),
-        ImportFrom::ClaudeAi => Some(Tool::ClaudeAi),
     }
 }

@@ -15,6 +15,7 @@
     )
 )]
 
+pub mod agent;
 pub mod author;
 pub mod budget;
 pub mod bytes;

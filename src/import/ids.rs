@@ -1,8 +1,8 @@
 //! Makes ids from the tool's own ids, so that a second import finds the entries of the first.
 
-use super::tool::Tool;
 use sha2::{Digest, Sha256};
 use std::fmt;
+use treelined_core::agent::Tool;
 use uuid::Uuid;
 
 /// The id of an imported entry: the first 16 hexadecimal digits of a hash of the tool, the native session and the key

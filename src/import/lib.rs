@@ -42,13 +42,12 @@ mod reader;
 pub mod records;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tool;
 mod value;
 pub(crate) mod vscode_chat;
 pub mod whole;
 
 use reader::Format;
-pub use tool::Tool;
+pub use treelined_core::agent::Tool;
 
 /// The format of a tool.
 pub(crate) fn format(tool: Tool) -> &'static dyn Format {

@@ -4,9 +4,9 @@ use super::family::{self};
 use super::format;
 use super::member::{Body, Place, Record};
 use super::records::{Layout, Piece, Splitter};
-use super::tool::Tool;
 use crate::family::forest::Rules;
 use std::collections::{HashMap, HashSet};
+use treelined_core::agent::Tool;
 
 /// The result of reading a source.
 #[derive(Debug)]

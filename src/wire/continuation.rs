@@ -3,6 +3,8 @@
 use super::append::Durability;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use treelined_core::agent::Tool;
+use treelined_core::each_tool;
 
 session_params! {
     /// The params of `continue_session`.
@@ -29,19 +31,29 @@ session_params! {
     }
 }
 
-/// The agent that goes on with a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ContinueIn {
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-    /// Any other agent: the conversation is a text.
-    Text,
+macro_rules! continue_in {
+    ([$($agent:ident = $name:literal,)+] $others:tt) => {
+        /// The agent that goes on with a conversation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        pub enum ContinueIn {
+            $(#[serde(rename = $name)] $agent,)+
+            /// Any other agent: the conversation is a text.
+            #[serde(rename = "text")]
+            Text,
+        }
+
+        impl ContinueIn {
+            /// The agent; `None` for any other.
+            pub fn agent(self) -> Option<Tool> {
+                match self {
+                    $(Self::$agent => Some(Tool::$agent),)+
+                    Self::Text => None,
+                }
+            }
+        }
+    };
 }
+each_tool!(continue_in);
 
 /// The treatment of the thoughts of models when a conversation is handed over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -4,6 +4,8 @@ use super::params::Raw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use treelined_core::agent::Tool;
+use treelined_core::each_tool;
 
 /// The params of `import_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -38,29 +40,30 @@ pub struct ImportSessionsParams {
     pub again: Option<String>,
 }
 
-/// The tool that an import reads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ImportFrom {
-    /// Every tool, each file by its content.
-    #[default]
-    Auto,
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-    QwenCode,
-    Cline,
-    RooCode,
-    KiloCode,
-    CopilotCli,
-    VscodeChat,
-    #[serde(rename = "chatgpt")]
-    ChatGpt,
-    ClaudeAi,
+macro_rules! import_from {
+    ($([$($tool:ident = $name:literal,)+])+) => {
+        /// The tool that an import reads.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        pub enum ImportFrom {
+            /// Every tool, each file by its content.
+            #[default]
+            #[serde(rename = "auto")]
+            Auto,
+            $($(#[serde(rename = $name)] $tool,)+)+
+        }
+
+        impl ImportFrom {
+            /// The tool; `None` for every tool.
+            pub fn tool(self) -> Option<Tool> {
+                match self {
+                    Self::Auto => None,
+                    $($(Self::$tool => Some(Tool::$tool),)+)+
+                }
+            }
+        }
+    };
 }
+each_tool!(import_from);
 
 /// The result of `import_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]

@@ -2,10 +2,10 @@ use super::*;
 use crate::importer::databases::extraction;
 use crate::tests::testing::{check_calls, read};
 use crate::tests::{MappedMember, imported};
-use crate::tool::Tool;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 
 const CLINE: &str = "cline/globalStorage/saoudrizwan.claude-dev/tasks/1757000000000";
 const ROO: &str = "roo-code/rooveterinaryinc.roo-cline/tasks";

@@ -2,8 +2,8 @@
 
 use crate::ids::NodeId;
 use crate::member::NodeKind;
-use crate::tool::Tool;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use treelined_core::agent::Tool;
 use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 

@@ -9,8 +9,8 @@ use super::links::{GapNumber, Link, Links};
 use super::sessions::{Group, Sessions};
 use crate::ids::NodeId;
 use crate::member::{Member, Node, NodeKind};
-use crate::tool::Tool;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::agent::Tool;
 use treelined_core::timestamp::Millis;
 
 struct Context<'a> {

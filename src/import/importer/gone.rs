@@ -6,12 +6,12 @@ use super::ledger::rows::SourceRow;
 use super::origin::Origins;
 use super::source::facts::Source;
 use super::source::stream::COMPRESSED;
-use crate::tool::Tool;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treelined_core::agent::Tool;
 
 /// The sources of a request that no longer exist, but whose end was held back. They are read from their origins.
 pub(super) fn gone(

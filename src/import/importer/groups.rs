@@ -1,8 +1,8 @@
 //! Divides the conversations of exports into groups, because together they may need more memory than there is.
 
 use super::source::facts::Source;
-use crate::tool::Tool;
 use std::collections::HashMap;
+use treelined_core::agent::Tool;
 
 /// The most bytes of an export's conversations that are read together.
 const MOST_TOGETHER: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };

@@ -5,9 +5,9 @@ use crate::family::forest::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
 use crate::ids::NodeId;
 use crate::member::{Body, Member, Node, NodeKind, Place};
 use crate::reader::Format;
-use crate::tool::Tool;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::{json, timestamp};
 

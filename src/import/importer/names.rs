@@ -6,12 +6,12 @@ use super::reading::ReadSource;
 use super::source::facts::Source;
 use crate::ids::NodeId;
 use crate::member::{Base, Member};
-use crate::tool::Tool;
 use memchr::memmem;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::Hash;
+use treelined_core::agent::Tool;
 
 /// Sets the ids of members. The main member of a source keeps the id under which it was imported before, even if the
 /// tool now writes another one. A member of a database gets a new id if another database has a conversation with the

@@ -7,9 +7,9 @@ use super::reading::ReadSource;
 use super::source::facts::Source;
 use crate::format;
 use crate::member::{Base, Member, Node, Parent};
-use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 
 /// The sources of one tool that this import has not read.
 pub(super) struct Relatives<'a> {

@@ -1,11 +1,11 @@
 //! The report of an import. It is the result of `import_sessions` (protocol.md §3.17); parts of it are also in the
 //! ledger and in the leaf records of imports.
 
-use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::Arc;
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;

@@ -2,9 +2,9 @@
 
 use super::limits::Limits;
 use super::redaction::MakeRedact;
-use crate::tool::Tool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 use treelined_core::tags::GitPlace;
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;

@@ -6,8 +6,8 @@ use super::source::facts::{Source, SourceFailure};
 use crate::importer::report::{
     ImportFailure, ImportReport, ImportTotals, ImportedFile, ImportedSession,
 };
-use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
+use treelined_core::agent::Tool;
 use treelined_core::error::Error;
 use treelined_files::os::file::Location;
 

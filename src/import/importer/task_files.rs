@@ -8,11 +8,11 @@
 use super::limits::{TOO_LARGE, too_large};
 use super::source::facts::{Extraction, Parts, ScanFailure, SourceFailure};
 use super::source::regular;
-use crate::tool::Tool;
 use hashbrown::HashMap;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use treelined_core::agent::Tool;
 use treelined_core::error::Error;
 use treelined_core::json::{self, Elements, Span};
 use treelined_files::lock::lock;

@@ -199,8 +199,8 @@ fn change_of(
 mod tests {
     use super::*;
     use crate::importer::discover::{Request, watched_places};
-    use crate::tool::Tool;
     use std::fs;
+    use treelined_core::agent::Tool;
 
     const SHORT: Option<Duration> = Some(Duration::from_millis(300));
     const LONG: Option<Duration> = Some(Duration::from_secs(20));

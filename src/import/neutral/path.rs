@@ -1,8 +1,8 @@
 //! The path that is handed over, as data.
 
 use super::loss::Losses;
-use crate::tool::Tool;
 use serde_json::{Map, Value};
+use treelined_core::agent::Tool;
 
 /// The options of a handoff.
 #[derive(Debug, Clone, Copy, Default)]

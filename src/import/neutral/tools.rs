@@ -2,8 +2,8 @@
 //! names: agents accept any in a history.
 
 use super::path::Call;
-use crate::tool::Tool;
 use serde_json::{Map, Value};
+use treelined_core::agent::Tool;
 use treelined_core::tools::common_name;
 
 /// A tool of an agent: its purpose, as in [`common_name`], its name, and the name of each argument by meaning.

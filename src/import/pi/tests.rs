@@ -2,9 +2,9 @@ use super::PiFormat;
 use crate::member::{Base, NodeKind, Parent};
 use crate::reader::Format;
 use crate::tests::scanning::{self as testing, Source, fixture};
-use crate::tool::Tool;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use treelined_core::agent::Tool;
 use treelined_core::test_support::time;
 
 fn read(path: &str, bytes: &[u8]) -> Source {

@@ -6,9 +6,9 @@ use crate::format;
 use crate::member::{Body, Member, Node, Parent, Place, Record};
 use crate::reader::Format;
 use crate::records::{Layout, Piece, Splitter};
-use crate::tool::Tool;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 use treelined_core::json;
 use treelined_core::test_support::sample;
 

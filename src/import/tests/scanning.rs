@@ -2,12 +2,12 @@
 
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
 use crate::reader::Format;
-use crate::tool::Tool;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 use treelined_core::{json, shape};
 
 /// A source that was read to its end.

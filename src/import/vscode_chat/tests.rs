@@ -3,9 +3,9 @@ use crate::records::Layout;
 use crate::tests::cuts;
 use crate::tests::testing::{check_calls, read};
 use crate::tests::{MappedMember, imported};
-use crate::tool::Tool;
 use serde_json::{Value, json};
 use std::path::Path;
+use treelined_core::agent::Tool;
 
 const LOG: &str = "workspaceStorage/5d41402abc4b2a76b9719d911017c592/chatSessions/7f3c1e0a-6c58-4a86-8f0e-2b9a5f3d1c77.jsonl";
 const DOCUMENT: &str = "workspaceStorage/5d41402abc4b2a76b9719d911017c592/chatSessions/c9b8a7d6-1e2f-4a3b-8c4d-5e6f7a8b9c0d.json";

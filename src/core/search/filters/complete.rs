@@ -1,7 +1,8 @@
 //! Completion of filters and their values.
 
-use super::keys::{BRANCHES, FIELDS, Filter, ROLES, SOURCES, TIMES, TYPES};
+use super::keys::{BRANCHES, FIELDS, Filter, ROLES, TIMES, TYPES};
 use super::token::{TokenKind, characters, filter_in, tokens};
+use crate::agent::Tool;
 
 /// The candidates for completing a part of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,7 +85,7 @@ fn values(filter: Filter, typed: &str) -> Vec<CompletionItem> {
         Filter::In => FIELDS.iter().map(|(name, _)| *name).collect(),
         Filter::Branch => BRANCHES.iter().map(|(name, _)| *name).collect(),
         Filter::Since | Filter::Before => TIMES.to_vec(),
-        Filter::Source => SOURCES.to_vec(),
+        Filter::Source => Tool::ALL.map(Tool::name).to_vec(),
         Filter::Type => TYPES.to_vec(),
         Filter::Cwd => vec!["."],
         Filter::Tool | Filter::Tag | Filter::Git => Vec::new(),

@@ -130,24 +130,6 @@ pub(super) const BRANCHES: [(&str, BranchFilter); 4] = [
     ("all", BranchFilter::All),
 ];
 
-/// The programs whose conversations are imported.
-pub(super) const SOURCES: [&str; 14] = [
-    "claude-code",
-    "codex",
-    "opencode",
-    "gemini",
-    "goose",
-    "pi",
-    "qwen-code",
-    "cline",
-    "roo-code",
-    "kilo-code",
-    "copilot-cli",
-    "vscode-chat",
-    "chatgpt",
-    "claude-ai",
-];
-
 pub(super) const TIMES: [&str; 6] = ["today", "yesterday", "12h", "3d", "2w", "6mo"];
 
 /// The known types of entries. A search may also name a custom type.

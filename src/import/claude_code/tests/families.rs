@@ -6,8 +6,8 @@ use crate::family::forest::{EntryContent, Forest, Rules};
 use crate::family::join;
 use crate::member::Member;
 use crate::tests::testing::read;
-use crate::tool::Tool;
 use std::collections::HashMap;
+use treelined_core::agent::Tool;
 
 fn read_all(files: &[(&str, &str)]) -> Vec<Member> {
     let members = files.iter().flat_map(|(name, source)| {

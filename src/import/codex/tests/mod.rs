@@ -2,8 +2,8 @@ use super::CodexFormat;
 use crate::member::{Base, Node, NodeKind, Parent};
 use crate::reader::Format;
 use crate::tests::scanning::{self as testing, Source, fixture, paths};
-use crate::tool::Tool;
 use std::collections::BTreeSet;
+use treelined_core::agent::Tool;
 
 mod hostile;
 mod lines;

@@ -4,7 +4,7 @@ use super::*;
 use crate::family::forest::{EntryContent, Placement, SessionTree, TreeEntry};
 use crate::ids::NodeId;
 use crate::member::{Base, Node, NodeKind, Parent};
-use crate::tool::Tool;
+use treelined_core::agent::Tool;
 
 mod random;
 

@@ -6,9 +6,9 @@ use crate::importer::native::{FaultKind, NativeError};
 use crate::importer::source::regular;
 use crate::importer::sqlite::Database;
 use crate::records::{Layout, Piece, Splitter};
-use crate::tool::Tool;
 use std::io::{self, Read};
 use std::path::Path;
+use treelined_core::agent::Tool;
 use treelined_core::entry::foreign;
 use treelined_core::json::{self, Members};
 

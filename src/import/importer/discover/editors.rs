@@ -4,10 +4,10 @@
 use super::environment::{Environment, editor_folders, variable};
 use super::files::is_folder;
 use crate::importer::task_files::{HISTORY, MESSAGES};
-use crate::tool::Tool;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 use treelined_files::os::path::APPLICATION_SUPPORT;
 
 /// Where extensions keep their files, below the folder of an editor.

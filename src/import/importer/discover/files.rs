@@ -2,11 +2,11 @@
 
 use crate::importer::ledger::Ledger;
 use crate::importer::source::facts::Source;
-use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+use treelined_core::agent::Tool;
 
 /// If several exports have the same conversation with the same bytes, keeps only one of these sources. If one was
 /// imported before, it is kept.

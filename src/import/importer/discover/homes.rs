@@ -3,10 +3,10 @@
 use super::editors;
 use super::environment::{Environment, editor_folders, variable};
 use super::files::is_folder;
-use crate::tool::Tool;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 use treelined_files::os::path::APPLICATION_SUPPORT;
 
 /// A folder or database in which a tool keeps its sessions. It has the tool's own layout.

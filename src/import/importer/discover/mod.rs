@@ -22,7 +22,6 @@ use super::native::FaultKind;
 use super::source::facts::{Medium, Parts, Source, SourceFailure, SourceStatus};
 use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
-use crate::tool::Tool;
 use content::Recognition;
 pub(super) use environment::Environment;
 use files::{drop_compressed_twins, drop_repeated, is_unknown_log, may_be_source, path_order};
@@ -31,6 +30,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::Status;
 

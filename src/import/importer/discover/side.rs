@@ -1,10 +1,10 @@
 //! The files that belong to a source.
 
 use crate::importer::source::facts::{SideFile, SideKind};
-use crate::tool::Tool;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use treelined_core::agent::Tool;
 
 /// The number of folders that are searched upwards, from `chats/<session>` up to `.gemini`.
 const LEVELS: usize = 5;

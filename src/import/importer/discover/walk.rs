@@ -1,12 +1,12 @@
 //! Lists the files below a folder. It does not follow symbolic links and does not open files.
 
 use crate::importer::source::facts::SourceFailure;
-use crate::tool::Tool;
 use hashbrown::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treelined_core::agent::Tool;
 pub(crate) use treelined_files::os::file::{FileKind, Folder, Status};
 
 /// A walk through all folders below a folder.

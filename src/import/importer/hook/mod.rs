@@ -15,12 +15,12 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-use crate::tool::Tool;
 use event::HookEvent;
 pub use event::MAX_INPUT;
 use requests::{Request, Requests};
 use std::path::Path;
 pub use take::take;
+use treelined_core::agent::Tool;
 use treelined_core::error::Result;
 
 /// Writes a request for the conversation that a hook names. Fails with `invalidParams` if the input names no

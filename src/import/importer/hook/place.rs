@@ -4,11 +4,11 @@
 use super::event::HookEvent;
 use crate::importer::discover::{Environment, Home, homes_in};
 use crate::importer::source::regular;
-use crate::tool::Tool;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::timestamp;
 

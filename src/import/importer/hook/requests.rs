@@ -1,7 +1,6 @@
 //! The requests of hooks. Each is a file in `.imports/requests`, which appears only when it is complete.
 
 use crate::importer::ledger::Folder;
-use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -10,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::tags::GitPlace;
 use treelined_files::os::file::{Location, is_lock_unsupported};

@@ -3,13 +3,13 @@
 use super::event::{HookEvent, MAX_INPUT};
 use super::place::{begins_with, files};
 use super::requests::{MAX_WAITING, Request, Requests};
-use crate::tool::Tool;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
+use treelined_core::agent::Tool;
 use treelined_core::error::Kind;
 use treelined_core::tags::GitPlace;
 

@@ -1,8 +1,8 @@
 //! Reads only the names in a line of the ledger.
 
 use super::line::tool_of;
-use crate::tool::Tool;
 use std::borrow::Cow;
+use treelined_core::agent::Tool;
 use treelined_core::json::{self, Elements, Members};
 
 /// The names in a line.

@@ -3,10 +3,10 @@
 use super::rows::{DatabaseRow, SessionRow, SourceRow};
 use crate::importer::source::facts::SourceStatus;
 use crate::mapping::Former;
-use crate::tool::Tool;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use treelined_core::agent::Tool;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;

@@ -14,7 +14,6 @@ mod stored;
 mod tests;
 
 use super::source::facts::{Source, SourceStatus};
-use crate::tool::Tool;
 use aho_corasick::AhoCorasick;
 use hashbrown::{Equivalent, HashMap, HashSet};
 use head::Head;
@@ -29,6 +28,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use stored::Stored;
+use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 pub(crate) use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};

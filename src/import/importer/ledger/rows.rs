@@ -3,8 +3,8 @@
 use crate::importer::report::ImportedSession;
 use crate::importer::source::facts::SourceStatus;
 use crate::mapping::Former;
-use crate::tool::Tool;
 use serde_json::value::RawValue;
+use treelined_core::agent::Tool;
 use treelined_core::timestamp::Millis;
 
 /// The beginning of the name of a row that has native sessions and no source.

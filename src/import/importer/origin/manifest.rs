@@ -1,11 +1,11 @@
 //! The list of an origin's segments.
 
 use crate::mapping::{Former, VERSION};
-use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use treelined_core::agent::Tool;
 pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};

@@ -23,7 +23,6 @@ use segment::BLOCK;
 
 use super::source::regular;
 use crate::mapping::Former;
-use crate::tool::Tool;
 use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
@@ -32,6 +31,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treelined_core::agent::Tool;
 use treelined_core::bytes::{index, part};
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{Folder, Status};

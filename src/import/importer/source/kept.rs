@@ -2,8 +2,8 @@
 
 use super::facts::Source;
 use crate::importer::origin::{OriginWriter, Origins};
-use crate::tool::Tool;
 use hashbrown::HashSet;
+use treelined_core::agent::Tool;
 use treelined_core::error::Result;
 
 impl Origins {

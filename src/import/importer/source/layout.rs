@@ -1,7 +1,7 @@
 //! How the sources of each tool are laid out.
 
 use crate::records::Layout;
-use crate::tool::Tool;
+use treelined_core::agent::Tool;
 
 /// The layout of records in the files of a tool. Gemini CLI and VS Code write both whole documents and lines.
 pub(crate) fn layout(tool: Tool) -> Layout {

@@ -3,13 +3,13 @@
 use super::facts::{Medium, ScanFailure, Source, SourceFailure};
 use super::regular::open;
 use crate::importer::limits::{Limits, TOO_LARGE};
-use crate::tool::Tool;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+use treelined_core::agent::Tool;
 use treelined_core::bytes::part;
 use treelined_files::os::file::Status;
 

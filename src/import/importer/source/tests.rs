@@ -2,11 +2,11 @@ use super::*;
 use crate::importer::origin::Origins;
 use crate::importer::source::facts::{Extraction, Parts};
 use crate::member::{Member, Record};
-use crate::tool::Tool;
 use std::fs;
 use std::io::{Cursor, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use treelined_core::agent::Tool;
 use treelined_files::os::file::Identity;
 
 /// Collects the records of a source.

@@ -12,13 +12,13 @@ mod row;
 mod tests;
 
 use super::native::{FaultKind, NativeError, NativeSession};
-use crate::tool::Tool;
 use fault::failed;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use treelined_core::agent::Tool;
 use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 

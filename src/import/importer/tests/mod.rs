@@ -16,13 +16,13 @@ mod tasks;
 
 use super::request::{Import, ImportRequest};
 use crate::importer::report::{ImportReport, ImportedSession};
-use crate::tool::Tool;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use treelined_core::agent::Tool;
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_files::cancel::Cancel;

@@ -1,8 +1,8 @@
 //! Imports of tasks, whose files their tools write anew with each turn.
 
 use super::{Home, path_of};
-use crate::tool::Tool;
 use serde_json::{Value, json};
+use treelined_core::agent::Tool;
 
 const HISTORY: &str = "api_conversation_history.json";
 
