@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce',
+  schema_hash = 'sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

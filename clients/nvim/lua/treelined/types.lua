@@ -305,7 +305,7 @@
 ---@field summaryEntry? treelined.Entry The branch_summary entry that was appended.
 ---@field tipId string The end of the candidate that was chosen.
 
---- The abilities and wishes of the client. Unknown members are ignored.
+--- What a client can do, and its options. Unknown members are ignored.
 ---@class treelined.ClientCapabilities
 ---@field answers? treelined.Answers|any[] The events that the client answers; the daemon waits for its answers. Default: none.
 ---@field maxFrameBytes? integer The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
@@ -976,7 +976,7 @@
 --- The params of `get_tree`.
 ---@class treelined.GetTreeParams
 ---@field archived? boolean Whether archived branches are shown. The archived branch that has `rootId` is always shown. Default: false.
----@field around? string The id of an entry that the page shall contain. Default: none.
+---@field around? string The id of an entry that the page must contain. Default: none.
 ---@field cursor? string The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed. Default: none.
 ---@field each? string[] With `fold` `left`: the ids of folded rows; the branches at their forks have one row each. Default: none.
 ---@field expand? string[] With `fold` `left`: the ids of entries; the branches that hold them are open. Default: none.
@@ -1194,7 +1194,7 @@
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
 ---@class treelined.InitializeParams
 ---@field access? treelined.AccessParams A limit of what the connection may do from here on, besides the limit that it has. Default: none.
----@field capabilities? treelined.ClientCapabilities|any[] The abilities and wishes of the client. Default: nothing.
+---@field capabilities? treelined.ClientCapabilities|any[] What the client can do, and its options. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
 ---@field cwd? string The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
 ---@field processId? integer The id of a process. When the process dies, the connection ends, and so does a daemon without other connections. Default: none.
@@ -1674,7 +1674,7 @@
 
 --- Why a row is not folded: ids of the request.
 ---@class treelined.OpenedBy
----@field each? string[] The ids of `each` that give the branch a row of its own.
+---@field each? string[] The ids of `each` that give the branch its own row.
 ---@field expand? string[] The ids of `expand` that keep the branch open.
 
 --- The writer of appended entries.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce"
+SCHEMA_HASH = "sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -2012,7 +2012,7 @@ class AsyncMethods(ABC):
 
         `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The id of an entry that the page shall contain. Default: none.
+        `around`: The id of an entry that the page must contain. Default: none.
 
         """
         answered: shapes.GetTreeResult = await self.call(
@@ -4560,7 +4560,7 @@ class Methods(ABC):
 
         `offset`: The number of rows to skip. Default: 0.
 
-        `around`: The id of an entry that the page shall contain. Default: none.
+        `around`: The id of an entry that the page must contain. Default: none.
 
         """
         answered: shapes.GetTreeResult = self.call(

@@ -1216,7 +1216,7 @@ class ChooseResult(_ChooseResult, total=False):
 
 
 class ClientCapabilities(TypedDict, total=False):
-    """The abilities and wishes of the client. Unknown members are ignored."""
+    """What a client can do, and its options. Unknown members are ignored."""
 
     answers: Answers | None
     """The events that the client answers; the daemon waits for its answers. Default: none."""
@@ -2519,7 +2519,7 @@ class GetTreeParams(TypedDict, total=False):
     offset: int | None
     """The number of rows to skip. Default: 0."""
     around: str | None
-    """The id of an entry that the page shall contain. Default: none."""
+    """The id of an entry that the page must contain. Default: none."""
 
 
 class GetUsageParams(TypedDict, total=False):
@@ -2879,7 +2879,7 @@ class InitializeParams(_InitializeParams, total=False):
     cwd: str | None
     """The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none."""
     capabilities: ClientCapabilities | None
-    """The abilities and wishes of the client. Default: nothing."""
+    """What the client can do, and its options. Default: nothing."""
     access: AccessParams | None
     """A limit of what the connection may do from here on, besides the limit that it has. Default: none."""
 
@@ -3811,7 +3811,7 @@ class OpenedBy(TypedDict, total=False):
     expand: list[str]
     """The ids of `expand` that keep the branch open."""
     each: list[str]
-    """The ids of `each` that give the branch a row of its own."""
+    """The ids of `each` that give the branch its own row."""
 
 
 class OtherBlock(TypedDict):

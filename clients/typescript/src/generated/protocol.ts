@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:7fac40c5ae9f4e122107107c199631cec7f5d27555003e4f1b874c239365e3ce';
+export const SCHEMA_HASH = 'sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5';
 
 /** Params and result by method. */
 export interface Methods {

@@ -2965,7 +2965,7 @@ export interface ChooseResult {
   others: string[];
 }
 /**
- * The abilities and wishes of the client. Unknown members are ignored.
+ * What a client can do, and its options. Unknown members are ignored.
  */
 export interface ClientCapabilities {
   /**
@@ -5122,7 +5122,7 @@ export interface GetTreeParams {
    */
   offset?: number | null;
   /**
-   * The id of an entry that the page shall contain. Default: none.
+   * The id of an entry that the page must contain. Default: none.
    */
   around?: string | null;
 }
@@ -5327,7 +5327,7 @@ export interface OpenedBy {
    */
   expand?: string[];
   /**
-   * The ids of `each` that give the branch a row of its own.
+   * The ids of `each` that give the branch its own row.
    */
   each?: string[];
 }
@@ -5857,7 +5857,7 @@ export interface InitializeParams {
    */
   cwd?: string | null;
   /**
-   * The abilities and wishes of the client. Default: nothing.
+   * What the client can do, and its options. Default: nothing.
    */
   capabilities?: ClientCapabilities | null;
   /**

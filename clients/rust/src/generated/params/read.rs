@@ -208,7 +208,7 @@ pub struct GetTreeParams {
     /// The number of rows to skip. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// The id of an entry that the page shall contain. Default: none.
+    /// The id of an entry that the page must contain. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<String>,
 }

@@ -126,7 +126,7 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// The id of an entry that the page shall contain. Default: none.
+    /// The id of an entry that the page must contain. Default: none.
     pub fn around(mut self, around: impl Into<String>) -> Self {
         self.params.around = Some(around.into());
         self

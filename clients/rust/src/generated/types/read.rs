@@ -228,7 +228,7 @@ pub struct OpenedBy {
     /// The ids of `expand` that keep the branch open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expand: Option<Vec<String>>,
-    /// The ids of `each` that give the branch a row of its own.
+    /// The ids of `each` that give the branch its own row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<Vec<String>>,
 }
