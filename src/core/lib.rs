@@ -4,6 +4,16 @@
 //! table is made once, when it is first used. Its functions get all other values as arguments. So each function gives the same answer for the same bytes on every machine, and its tests need
 //! no folder. Bytes that came from outside are read in linear time and without recursion; lines that the core does not
 //! understand are kept unchanged. `treelined-files` uses the core to keep sessions on disk.
+//!
+//! ```
+//! use treelined_core::entry::{Kind, Line, scan::scan_line};
+//!
+//! let line = br#"{"type":"message","id":"a1","parentId":null,"message":{"role":"user","content":"Hello"}}"#;
+//! let Ok(Line::Entry(entry)) = scan_line(line) else { panic!("not an entry") };
+//! assert_eq!((entry.kind, entry.id.as_deref()), (Kind::Message, Some("a1")));
+//! // A damaged line is an error. It hides no other line.
+//! assert!(scan_line(&line[1..]).is_err());
+//! ```
 
 #![cfg_attr(
     test,

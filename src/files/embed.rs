@@ -115,6 +115,7 @@ impl Sessions {
 }
 
 impl OpenSession {
+    /// The id of the session.
     pub fn id(&self) -> &str {
         self.session.id.as_str()
     }

@@ -73,7 +73,7 @@ impl FoldedRow {
         shown.sum::<usize>() >= PreviewLine::LIMIT
     }
 
-    /// The line to show: the counts and the names of the branches, at most [`PreviewLine::LIMIT`] characters.
+    /// The line to show: the counts and the names of the branches, at most `PreviewLine::LIMIT` characters.
     pub fn preview(&self, names: &[String], render: Option<Render>) -> String {
         let mut parts = Vec::with_capacity(names.len() + 2);
         if self.branches > 1 {
