@@ -1,7 +1,7 @@
 //! Finds the goal, the decisions and the open work of a conversation in its own texts. No model is used.
 
-use crate::text::one_line;
 use serde_json::{Map, Value};
+use treelined_core::terminal::is_control;
 use treelined_import::neutral::{Call, Message, ModelPart, NeutralPath, text_of};
 
 /// The longest section that is quoted, in characters.
@@ -146,6 +146,11 @@ fn shortened(text: &str) -> Option<String> {
         Some((at, _)) => format!("{} […]", text.get(..at).unwrap_or(text).trim_end()),
     };
     (!short.is_empty()).then_some(short)
+}
+
+/// The text as one line of a list. In Markdown other text could follow a line break.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(is_control, " ")
 }
 
 #[cfg(test)]

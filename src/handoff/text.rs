@@ -1,9 +1,8 @@
 //! Makes the handoff for any other agent: the conversation in Markdown.
 
-use crate::overview::Overview;
+use crate::overview::{Overview, one_line};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use treelined_core::terminal::is_control;
 use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, NeutralPath, Part, text_of};
 
@@ -107,11 +106,6 @@ fn push_files(out: &mut String, path: &NeutralPath) {
             let _infallible = writeln!(out, "- and {more} more");
         }
     }
-}
-
-/// The text as one line of a list. In Markdown other text could follow a line break.
-pub(crate) fn one_line(text: &str) -> String {
-    text.replace(is_control, " ")
 }
 
 fn section(out: &mut String, heading: &str, parts: &[Part]) {
