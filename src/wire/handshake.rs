@@ -33,7 +33,7 @@ pub struct InitializeParams {
     /// The working directory of sessions that the client creates without naming one. Default: on stdio that of the
     /// daemon, on a socket none.
     pub cwd: Option<String>,
-    /// What the client can do, and its options. Default: nothing.
+    /// The abilities and options of the client. Default: nothing.
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<ClientCapabilities>>")]
     pub capabilities: ClientCapabilities,
@@ -73,7 +73,7 @@ pub struct ClientInfo {
     pub version: Option<String>,
 }
 
-/// What a client can do, and its options. Unknown members are ignored.
+/// The abilities and options of a client. Unknown members are ignored.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientCapabilities {

@@ -163,7 +163,7 @@ impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
     }
 }
 
-/// What clients know of a session before a change.
+/// The facts of a session that clients know, before a change.
 pub(crate) struct FactsBefore {
     name: Option<String>,
     /// The version of the marks of its branches.

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5',
+  schema_hash = 'sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -305,7 +305,7 @@
 ---@field summaryEntry? treelined.Entry The branch_summary entry that was appended.
 ---@field tipId string The end of the candidate that was chosen.
 
---- What a client can do, and its options. Unknown members are ignored.
+--- The abilities and options of a client. Unknown members are ignored.
 ---@class treelined.ClientCapabilities
 ---@field answers? treelined.Answers|any[] The events that the client answers; the daemon waits for its answers. Default: none.
 ---@field maxFrameBytes? integer The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
@@ -1194,7 +1194,7 @@
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
 ---@class treelined.InitializeParams
 ---@field access? treelined.AccessParams A limit of what the connection may do from here on, besides the limit that it has. Default: none.
----@field capabilities? treelined.ClientCapabilities|any[] What the client can do, and its options. Default: nothing.
+---@field capabilities? treelined.ClientCapabilities|any[] The abilities and options of the client. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
 ---@field cwd? string The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
 ---@field processId? integer The id of a process. When the process dies, the connection ends, and so does a daemon without other connections. Default: none.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5"
+SCHEMA_HASH = "sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

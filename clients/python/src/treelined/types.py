@@ -1216,7 +1216,7 @@ class ChooseResult(_ChooseResult, total=False):
 
 
 class ClientCapabilities(TypedDict, total=False):
-    """What a client can do, and its options. Unknown members are ignored."""
+    """The abilities and options of a client. Unknown members are ignored."""
 
     answers: Answers | None
     """The events that the client answers; the daemon waits for its answers. Default: none."""
@@ -2879,7 +2879,7 @@ class InitializeParams(_InitializeParams, total=False):
     cwd: str | None
     """The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none."""
     capabilities: ClientCapabilities | None
-    """What the client can do, and its options. Default: nothing."""
+    """The abilities and options of the client. Default: nothing."""
     access: AccessParams | None
     """A limit of what the connection may do from here on, besides the limit that it has. Default: none."""
 

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5";
+    "sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269";

@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:8eea5fd26b9d84fe7201cec09ce93c6218d26d687a89f18ea765e237315bb4b5';
+export const SCHEMA_HASH = 'sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269';
 
 /** Params and result by method. */
 export interface Methods {

@@ -2965,7 +2965,7 @@ export interface ChooseResult {
   others: string[];
 }
 /**
- * What a client can do, and its options. Unknown members are ignored.
+ * The abilities and options of a client. Unknown members are ignored.
  */
 export interface ClientCapabilities {
   /**
@@ -5857,7 +5857,7 @@ export interface InitializeParams {
    */
   cwd?: string | null;
   /**
-   * What the client can do, and its options. Default: nothing.
+   * The abilities and options of the client. Default: nothing.
    */
   capabilities?: ClientCapabilities | null;
   /**
