@@ -37,7 +37,7 @@ fn an_export_is_written_after_its_review() {
         tmux.wait_for("Wrote ");
         let written = std::fs::read_to_string(&name).unwrap();
         assert_eq!(written.contains(&other), keeps, "{written}");
-        tmux.keys("Escape");
+        tmux.escape();
     }
     tmux.keys("q");
     tmux.is_restored();

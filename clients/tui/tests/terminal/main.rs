@@ -62,7 +62,7 @@ fn keys_lead_from_the_list_into_the_tree_and_back() {
     tmux.wait("one session less", |screen| !screen.contains("tests fail"));
     tmux.typed("/xyz");
     tmux.wait_for("matches “xyz”");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait_for("The build");
     tmux.keys("Q");
     tmux.is_restored();
@@ -146,8 +146,7 @@ fn an_interrupt_is_for_the_program_that_has_the_terminal() {
     tmux.keys("Enter");
     // The line of the command has the word "tokens" too, so the test waits for another word.
     tmux.wait_for("y copies");
-    tmux.keys("Escape");
-    // Escape and a key that arrive together count as one key, so the test waits.
+    tmux.escape();
     tmux.wait_for("← active");
     tmux.keys("Q");
     tmux.is_restored();
@@ -216,7 +215,7 @@ fn a_long_summary_can_be_aborted() {
     tmux.typed("what was tried");
     tmux.keys("Enter");
     tmux.wait_for("Summarizing · 1 s");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait_for("Aborted. Nothing has moved.");
     let screen = tmux.wait_for("Added. It builds. ← active");
     assert!(screen.lines().nth(4).unwrap().starts_with('›'), "{screen}");
@@ -234,7 +233,7 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.wait_for("← active");
     tmux.keys("Home Enter");
     tmux.wait_for("1 Go there");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("*");
     tmux.wait_for("It still fails.");
@@ -242,7 +241,7 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.wait_for("No summarizer is configured.");
     tmux.keys(": merge Space x Enter");
     tmux.check("failed", "summarizerUnavailable");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();
@@ -270,8 +269,7 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.wait("what is found", |screen| {
         screen.contains("1/1 ") && screen.contains("/still")
     });
-    // Esc directly before another key would be read as Alt.
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait("all rows", |screen| {
         !screen.contains("/still") && screen.contains("Add the import.")
     });
@@ -297,11 +295,11 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.wait_for("assistant  It still fails.");
     tmux.keys("Down Down Down M A M C");
     tmux.check("compare", "Common ancestor");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait_for("2 marked");
     tmux.keys("?");
     tmux.wait_for("close the branch, or go to");
-    tmux.keys("Escape");
+    tmux.escape();
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();

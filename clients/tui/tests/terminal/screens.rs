@@ -40,11 +40,9 @@ fn walk(columns: u16, rows: u16) {
     let folder = format!("{columns}x{rows}");
     for (name, keys, typed, text) in STEPS {
         for key in keys.split(' ').filter(|key| !key.is_empty()) {
-            let before = tmux.screen();
-            tmux.keys(key);
-            if key == "Escape" {
-                // A key directly after Esc would be read as this key with Alt.
-                tmux.wait("an effect of Esc", |screen| screen != before);
+            match key {
+                "Escape" => tmux.escape(),
+                key => tmux.keys(key),
             }
         }
         if !typed.is_empty() {

@@ -112,8 +112,17 @@ impl Tmux {
         self.run(&args);
     }
 
-    /// Presses keys by tmux's names.
+    /// Presses Esc and waits for its effect: a key that arrives with Esc is read as this key with Alt.
+    #[track_caller]
+    pub fn escape(&self) {
+        let before = self.screen();
+        self.run(&["send-keys", "Escape"]);
+        self.wait("an effect of Esc", |screen| screen != before);
+    }
+
+    /// Presses keys by tmux's names. [`Tmux::escape`] presses Esc.
     pub fn keys(&self, names: &str) {
+        assert!(!names.contains("Escape"), "{names}");
         let mut args = vec!["send-keys"];
         args.extend(names.split(' '));
         self.run(&args);
