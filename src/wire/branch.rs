@@ -2,13 +2,12 @@
 
 use super::append::Durability;
 use super::navigate::{Navigation, NavigationReason, OnNoAnswer};
-use super::params::{Count, count};
-use schemars::JsonSchema;
+use super::params::count;
 use serde::{Deserialize, Serialize};
 
 mutation_params! {
     /// The params of `name_branch`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a2", "name": "the cache"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a2", "name": "the cache"}"#)))]
     NameBranchParams {
         /// The id of an entry of the branch, as its tip.
         entry_id: String,
@@ -18,12 +17,13 @@ mutation_params! {
 }
 
 /// The result of `name_branch`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entryId": "u2", "name": "the cache", "inverse": {"method": "name_branch", "params": {"entryId": "u2"}},
   "durability": "interval"
-}"#))]
+}"#)))]
 pub struct NameBranchResult {
     /// The id of the first entry of the branch, to which the name belongs.
     pub entry_id: String,
@@ -40,7 +40,7 @@ pub struct NameBranchResult {
 mutation_params! {
     /// The params of `archive_branch`. If the leaf is in the branch, the leaf moves out of the branch first: the daemon
     /// asks with `session_before_tree`, as for `navigate_tree`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a2"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a2"}"#)))]
     ArchiveBranchParams {
         /// The id of an entry of the branch, as its tip.
         entry_id: String,
@@ -51,7 +51,7 @@ mutation_params! {
         /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
         /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         answer_timeout_ms: Option<u64>,
         /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
@@ -59,12 +59,13 @@ mutation_params! {
 }
 
 /// The result of `archive_branch`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false, "entryId": "u2", "oldLeafId": "a2", "newLeafId": "a1",
   "inverse": {"method": "unarchive_branch", "params": {"entryId": "u2"}}, "durability": "interval"
-}"#))]
+}"#)))]
 pub struct ArchiveBranchResult {
     /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
@@ -93,7 +94,7 @@ pub struct ArchiveBranchResult {
 
 mutation_params! {
     /// The params of `unarchive_branch`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a2"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a2"}"#)))]
     UnarchiveBranchParams {
         /// The id of an entry of the archived branch.
         entry_id: String,
@@ -101,9 +102,10 @@ mutation_params! {
 }
 
 /// The result of `unarchive_branch`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"entryIds": [], "durability": "none"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryIds": [], "durability": "none"}"#)))]
 pub struct UnarchiveBranchResult {
     /// The first entry of each branch that was brought back, from the entry upwards: none if the entry is in no
     /// archived branch, several if an archived branch was in another one.
@@ -117,7 +119,7 @@ pub struct UnarchiveBranchResult {
 
 mutation_params! {
     /// The params of `choose`. The daemon asks with `session_before_tree`, as for `navigate_tree`.
-    #[schemars(example = super::examples::example(r#"{"tipId": "b2", "reason": "the shortest one that passes"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"tipId": "b2", "reason": "the shortest one that passes"}"#)))]
     ChooseParams {
         /// The id of an entry of the candidate that is chosen, as its tip.
         tip_id: String,
@@ -128,7 +130,7 @@ mutation_params! {
         /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
         /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         answer_timeout_ms: Option<u64>,
         /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
@@ -136,12 +138,13 @@ mutation_params! {
 }
 
 /// The result of `choose`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false, "oldLeafId": "a1", "newLeafId": "7c0d11e2", "durability": "interval",
   "group": "why", "tipId": "b2", "others": ["c2"]
-}"#))]
+}"#)))]
 pub struct ChooseResult {
     /// How the move ended.
     #[serde(flatten)]
@@ -155,7 +158,8 @@ pub struct ChooseResult {
 }
 
 /// The call that takes a change of a branch back.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BranchInverse {
     /// The method.
     pub method: BranchVerb,
@@ -164,7 +168,8 @@ pub struct BranchInverse {
 }
 
 /// A method that changes a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BranchVerb {
     NameBranch,
@@ -173,7 +178,8 @@ pub enum BranchVerb {
 }
 
 /// The params of an inverse call.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InverseArguments {
     /// The id of the first entry of the branch.
@@ -188,7 +194,7 @@ pub struct InverseArguments {
 
 mutation_params! {
     /// The params of `keep_branch`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "q7"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "q7"}"#)))]
     KeepBranchParams {
         /// The id of an entry of the branch, such as the question.
         entry_id: String,
@@ -196,11 +202,12 @@ mutation_params! {
 }
 
 /// The result of `keep_branch`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct KeepBranchResult {
     /// The ids of the copies, in the order of the branch. A copy that the path to the leaf had already is not written again.
     pub entry_ids: Vec<String>,

@@ -1,18 +1,21 @@
 //! Commands that one client offers and another runs (protocol.md §12).
 
-use super::params::{Count, count};
-use schemars::JsonSchema;
+use super::params::count;
 use serde::{Deserialize, Serialize};
 
 /// The params of `register_command`. It replaces the connection's own command of the same name.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT"
-}"#))]
+}"#)))]
 pub struct RegisterCommandParams {
     /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
-    #[schemars(regex(pattern = "^[a-z][a-z0-9_-]{0,63}$"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[a-z][a-z0-9_-]{0,63}$"))
+    )]
     pub name: String,
     /// Description of the command, for people; at most 1000 characters. Default: none.
     pub description: Option<String>,
@@ -21,47 +24,53 @@ pub struct RegisterCommandParams {
 }
 
 /// The result of `register_command`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example("{}"))]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example("{}")))]
 pub struct RegisterCommandResult {}
 
 /// The params of `unregister_command`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"name": "todo"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"name": "todo"}"#)))]
 pub struct UnregisterCommandParams {
     /// The name of a command of this connection.
     pub name: String,
 }
 
 /// The result of `unregister_command`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example("{}"))]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example("{}")))]
 pub struct UnregisterCommandResult {}
 
 /// The params of `list_commands`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::examples::example("{}"))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example("{}")))]
 pub struct ListCommandsParams {}
 
 /// The result of `list_commands`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "commands": [
     {
       "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT",
       "by": "todo-list"
     }
   ]
-}"#))]
+}"#)))]
 pub struct ListCommandsResult {
     /// The commands of all connections, sorted by name.
     pub commands: Vec<RegisteredCommand>,
 }
 
 /// A command that a connection offers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredCommand {
     /// The name.
@@ -77,9 +86,10 @@ pub struct RegisteredCommand {
 }
 
 /// The params of `run_command`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#)))]
 pub struct RunCommandParams {
     /// The name of a registered command.
     pub name: String,
@@ -89,13 +99,14 @@ pub struct RunCommandParams {
     pub session_id: Option<String>,
     /// How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub timeout_ms: Option<u64>,
 }
 
 /// The result of `run_command`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{"output": "Added: Ship it"}"#))]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"output": "Added: Ship it"}"#)))]
 pub struct RunCommandResult {
     /// Text to show.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,12 +118,13 @@ pub struct RunCommandResult {
 
 /// The params of `command_invoked`. It is sent to the connection that offers the command, which answers with
 /// `answer_event`. It has no `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "eventId": "7b0c6a53-3a0e-4a0c-8d1e-6a41d1f4c7aa", "name": "todo", "args": "Ship it",
   "sessionId": "tour", "by": "editor", "timeoutMs": 30000
-}"#))]
+}"#)))]
 pub struct CommandInvoked {
     /// The id of the question, for `answer_event`.
     pub event_id: String,

@@ -1,31 +1,30 @@
 //! Compaction: its preview, and the compaction itself (semantics.md §4).
 
 use super::append::Durability;
-use super::entry::Entry;
 use super::event::CancelReason;
 use super::navigate::OnNoAnswer;
-use super::params::{Count, Raw, count};
+use super::params::{Raw, count};
 use super::read::Model;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 session_params! {
     /// The params of `prepare_compaction`. The method changes nothing and asks no client.
-    #[schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#)))]
     PrepareCompactionParams {
         /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
         /// The estimated number of tokens that stay in the context. Default: 20000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         keep_recent_tokens: Option<u64>,
     }
 }
 
 /// The result of `prepare_compaction`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "preparation": {
     "firstKeptEntryId": "c912a43c",
     "entriesToSummarize": [
@@ -68,7 +67,7 @@ session_params! {
     "isSplitTurn": false, "previousCompactions": [], "tokensBefore": 120,
     "fileOps": {"readFiles": [], "modifiedFiles": []}
   }
-}"#))]
+}"#)))]
 pub struct PrepareCompactionResult {
     /// The preparation that `session_before_compact` would carry.
     pub preparation: CompactionPreparation,
@@ -78,7 +77,7 @@ mutation_params! {
     /// The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a
     /// compaction entry. Later requests run while the daemon waits; if they move the leaf, the compaction fails with
     /// `leafMoved`.
-    #[schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"keepRecentTokens": 1}"#)))]
     CompactParams {
         /// The focus of the summary. Default: none.
         custom_instructions: Option<String>,
@@ -86,12 +85,12 @@ mutation_params! {
         replace_instructions: Option<bool>,
         /// The estimated number of tokens that stay in the context. Default: 20000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         keep_recent_tokens: Option<u64>,
         /// How many milliseconds to wait for answers to `session_before_compact`; at most
         /// `limits.maxAnswerMs`. Default: 30000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         answer_timeout_ms: Option<u64>,
         /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
@@ -99,9 +98,10 @@ mutation_params! {
 }
 
 /// The result of `compact`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false,
   "compactionEntry": {
     "type": "compaction", "id": "4489c8ed", "parentId": "a2",
@@ -110,7 +110,7 @@ mutation_params! {
     "firstKeptEntryId": "a2", "tokensBefore": 25, "details": {"readFiles": [], "modifiedFiles": []}
   },
   "durability": "interval"
-}"#))]
+}"#)))]
 pub struct CompactResult {
     /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
@@ -126,14 +126,15 @@ pub struct CompactResult {
     pub message: Option<String>,
     /// The new entry. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub compaction_entry: Option<Raw>,
     /// How safe the write is at the time of the response; `none` if `cancelled`.
     pub durability: Durability,
 }
 
 /// The parts of the context that a compaction summarizes and keeps.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionPreparation {
     /// The id of the first entry that stays in the context.
@@ -141,14 +142,20 @@ pub struct CompactionPreparation {
     /// The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not
     /// among them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub entries_to_summarize: Option<Vec<Raw>>,
     /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<String>>,
     /// The first part of a turn that the cut splits; it is summarized separately.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub turn_prefix: Option<Vec<Raw>>,
     /// The ids of the first part of the split turn. Present instead of `turnPrefix` if the entries are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +186,8 @@ pub struct CompactionPreparation {
 }
 
 /// The files that the summarized part touched, sorted.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileOps {
     /// The paths of files that were read and not modified.

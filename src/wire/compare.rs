@@ -3,13 +3,12 @@
 use super::params::{GivenPosition, nullable_into};
 use super::read::Tokens;
 use super::usage::Costs;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 session_params! {
     /// The params of `compare_branches`.
-    #[schemars(example = super::examples::example(r#"{"a": "a2", "b": "a3"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"a": "a2", "b": "a3"}"#)))]
     CompareBranchesParams {
         /// The id of the last entry of one branch.
         a: String,
@@ -21,9 +20,10 @@ session_params! {
 }
 
 /// The result of `compare_branches`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "ancestorId": "a1",
   "a": {
     "entryIds": ["u2", "a2"], "files": {"readFiles": [], "modifiedFiles": ["src/main.rs"]},
@@ -52,7 +52,7 @@ session_params! {
     },
     "outcome": ""
   }
-}"#))]
+}"#)))]
 pub struct CompareBranchesResult {
     /// The id of the deepest entry on all paths; null if the paths have different roots.
     pub ancestor_id: Option<String>,
@@ -66,7 +66,8 @@ pub struct CompareBranchesResult {
 }
 
 /// The entries of a path below the common ancestor.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedBranch {
     /// The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the
@@ -82,7 +83,8 @@ pub struct ComparedBranch {
 }
 
 /// Files, as tool calls name them, sorted, each in one list only.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TouchedFiles {
     /// Files read and not modified.
@@ -92,7 +94,8 @@ pub struct TouchedFiles {
 }
 
 /// Sums over entries.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BranchStats {
     /// The number of messages by role.
@@ -119,7 +122,8 @@ pub struct BranchStats {
 }
 
 /// The use of one model.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelStats {
     /// The provider that served the model; empty if the entries do not name it.
@@ -138,12 +142,12 @@ pub struct ModelStats {
 
 session_params! {
     /// The params of `get_stats`.
-    #[schemars(example = super::examples::example(r#"{"leafId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"leafId": "a1"}"#)))]
     GetStatsParams {
         /// The id of the last entry of a path: only the entries of that path count; null means the empty position.
         /// Default: all entries of the session, or with `since` the path to the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
-        #[schemars(with = "Option<String>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
         leaf_id: GivenPosition,
         /// The id of an entry on the path: only the entries below it count. Default: all entries of the path.
         since: Option<String>,
@@ -151,9 +155,10 @@ session_params! {
 }
 
 /// The result of `get_stats`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
   "tokens": {"input": 1840, "output": 310, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0102,
   "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 0},
@@ -166,7 +171,7 @@ session_params! {
     }
   ],
   "startedAt": "2026-11-22T05:40:35.833Z", "endedAt": "2026-11-22T05:41:35.833Z", "activeMs": 60000
-}"#))]
+}"#)))]
 pub struct GetStatsResult {
     /// The sums.
     #[serde(flatten)]

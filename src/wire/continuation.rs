@@ -1,14 +1,13 @@
 //! Going on with a conversation in another agent (protocol.md §3.18).
 
 use super::append::Durability;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use treelined_core::agent::Tool;
 use treelined_core::each_tool;
 
 session_params! {
     /// The params of `continue_session`.
-    #[schemars(example = super::examples::example(r#"{"tool": "codex", "entryId": "a1", "learned": true}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"tool": "codex", "entryId": "a1", "learned": true}"#)))]
     ContinueSessionParams {
         /// The id of the last entry that is handed over. Default: the leaf.
         entry_id: Option<String>,
@@ -34,7 +33,8 @@ session_params! {
 macro_rules! continue_in {
     ([$($agent:ident = $name:literal,)+] $others:tt) => {
         /// The agent that goes on with a conversation.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum ContinueIn {
             $(#[serde(rename = $name)] $agent,)+
             /// Any other agent: the conversation is a text.
@@ -56,7 +56,8 @@ macro_rules! continue_in {
 each_tool!(continue_in);
 
 /// The treatment of the thoughts of models when a conversation is handed over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HandedThoughts {
     /// They are left out.
@@ -67,9 +68,10 @@ pub enum HandedThoughts {
 }
 
 /// The result of `continue_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "continuationId": "5f0a3fa94c01b7d2", "tool": "codex", "nativeId": "01a20124-4777-7de2-915b-ef7ddcee9bbf",
   "files": [
     {
@@ -80,7 +82,7 @@ pub enum HandedThoughts {
   "steps": [["codex", "resume", "01a20124-4777-7de2-915b-ef7ddcee9bbf"]], "cwd": "/home/ada/project",
   "messages": 2, "tokens": 31, "losses": [{"kind": "thoughts", "count": 1, "text": "1 thought left out"}],
   "tested": "0.169.0", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct ContinueSessionResult {
     /// The id of the continuation. Absent with `dryRun` and for the tool `text`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +123,8 @@ pub struct ContinueSessionResult {
 }
 
 /// A file made for an agent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HandedFile {
     /// The absolute path.
@@ -131,7 +134,8 @@ pub struct HandedFile {
 }
 
 /// Parts of a conversation that a handoff leaves out or changes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HandoffLoss {
     /// The kind of the parts.
@@ -143,7 +147,8 @@ pub struct HandoffLoss {
 }
 
 /// A kind of parts that a handoff leaves out or changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum HandoffLossKind {
     /// Thoughts that are left out.
@@ -176,7 +181,7 @@ pub enum HandoffLossKind {
 
 session_params! {
     /// The params of `continuation_started`.
-    #[schemars(example = super::examples::example(r#"{"continuationId": "5f0a3fa94c01b7d2", "nativeId": "20261124_3"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"continuationId": "5f0a3fa94c01b7d2", "nativeId": "20261124_3"}"#)))]
     ContinuationStartedParams {
         /// The id of the continuation.
         continuation_id: String,
@@ -186,9 +191,10 @@ session_params! {
 }
 
 /// The result of `continuation_started`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"durability": "interval"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"durability": "interval"}"#)))]
 pub struct ContinuationStartedResult {
     /// The failures that the record survives; `none` if the id was known.
     pub durability: Durability,

@@ -1,37 +1,36 @@
 //! Questions that the daemon asks clients, and `answer_event` (protocol.md §5).
 
-use super::entry::Entry;
-use super::params::{
-    Count, Lenient, Raw, count, lenient_option, nullable_into, object_option, optional_object,
-};
+use super::params::{Raw, count, lenient_option, nullable_into, object_option, optional_object};
 use super::people::UserValue;
 use super::read::Model;
 use super::summary::GivenSummary;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 use std::sync::Arc;
 use treelined_core::error::Error;
 
 /// The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
-}"#))]
+}"#)))]
 pub struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
     /// The answer; an empty object is not an opinion. Default: none, with `error` or `extendMs`.
     #[serde(default, deserialize_with = "lenient_option")]
-    #[schemars(with = "Option<Lenient<EventAnswer>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<crate::schema::shapes::Lenient<EventAnswer>>")
+    )]
     pub result: Option<EventAnswer>,
     /// Answers `command_invoked`: why the command failed, for people. Default: none.
     pub error: Option<String>,
     /// Asks for this many milliseconds from now instead of answering; the question stays open at most
     /// `limits.maxAnswerMs`. Default: none, with `result`.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub extend_ms: Option<u64>,
 }
 
@@ -81,7 +80,8 @@ pub const MOST_REASON_CHARACTERS: usize = 500;
 
 /// The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that
 /// gives it counts. A member that does not belong to the event is refused.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventAnswer {
     /// True cancels the operation that the event is about. Default: false.
@@ -173,7 +173,8 @@ impl EventAnswer {
 }
 
 /// A compaction that a client made itself.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenCompaction {
     /// The text of the summary.
@@ -181,19 +182,19 @@ pub struct GivenCompaction {
     /// The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing.
     /// Default: as prepared.
     #[serde(default, deserialize_with = "nullable_into")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub first_kept_entry_id: KeptFrom,
     /// The number of tokens of the context before. Default: as prepared.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub tokens_before: Option<u64>,
     /// Any JSON; its bytes are stored unchanged. Default: none.
-    #[schemars(with = "Option<Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub details: Option<Raw>,
     /// The tokens that the summary cost, in the shape of the `usage` of an assistant message. Its bytes are
     /// stored unchanged, and `get_stats` counts them. Default: none.
     #[serde(default, deserialize_with = "object_option")]
-    #[schemars(with = "Option<super::message::Usage>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::message::Usage>"))]
     pub usage: Option<Raw>,
 }
 
@@ -216,9 +217,10 @@ impl From<Option<String>> for KeptFrom {
 }
 
 /// The result of `answer_event`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"accepted": true}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"accepted": true}"#)))]
 pub struct AnswerEventResult {
     /// True: the answer came in time.
     pub accepted: bool,
@@ -273,7 +275,8 @@ impl Serialize for IdList {
 }
 
 /// The branch that a navigation is about to leave.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TreePreparation {
     /// The id of the target of the navigation.
@@ -295,20 +298,26 @@ pub struct TreePreparation {
     /// The entries of the branch that this compaction kept, in file order, without earlier compactions and
     /// system messages. Absent without a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub kept_entries: Option<Vec<Raw>>,
     /// The ids of the kept entries. Present instead of `keptEntries` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<String>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
     pub kept_entry_ids: Option<IdList>,
     /// The entries to summarize, in file order: those after the common ancestor, or after the nearest
     /// compaction of the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub entries_to_summarize: Option<Vec<Raw>>,
     /// The ids of the entries to summarize. Present instead of `entriesToSummarize` if those are too large.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<String>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
     pub entry_ids: Option<IdList>,
     /// True if ids replace entries.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -330,7 +339,8 @@ pub struct TreePreparation {
 }
 
 /// An event that asks clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[allow(
     clippy::enum_variant_names,
@@ -360,7 +370,8 @@ impl BeforeEvent {
 }
 
 /// An event that asks a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskingEvent {
     SessionBeforeTree,
@@ -394,7 +405,8 @@ impl From<BeforeEvent> for AskingEvent {
 }
 
 /// Why an operation did not happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CancelReason {
     /// A client or a hook answered `cancel`.
@@ -406,7 +418,8 @@ pub enum CancelReason {
 }
 
 /// How a question ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EventOutcome {
     /// A client or a hook answered `cancel`, or failed and has not declared that operations proceed then.

@@ -1,12 +1,11 @@
 //! Exporting sessions (protocol.md §16).
 
-use super::params::{Count, required_count};
-use schemars::JsonSchema;
+use super::params::required_count;
 use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `export_session`.
-    #[schemars(example = super::examples::example(r#"{"format": "html", "path": "/home/ada/tour.html"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"format": "html", "path": "/home/ada/tour.html"}"#)))]
     ExportSessionParams {
         /// The form of the export.
         format: ExportFormat,
@@ -40,37 +39,40 @@ session_params! {
 }
 
 /// Secrets by their values, as hashes with one salt.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretValues {
     /// 16 to 128 bytes, made at random.
-    #[schemars(length(min = 16, max = 128))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 16, max = 128)))]
     pub salt: String,
     /// At most 64.
-    #[schemars(length(max = 64))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64)))]
     pub hashes: Vec<SecretValue>,
 }
 
 /// The hash of a value.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretValue {
     /// The bytes of the value, 12 to 512.
     #[serde(deserialize_with = "required_count")]
-    #[schemars(with = "Count")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::params::Count"))]
     pub length: u64,
     /// 16 bits, by which the daemon knows where to look: the highest of the first 8 bytes of the value as a number (the first
     /// byte is the lowest), xor A, times B modulo 2^64. A and B are the first and the second 8 bytes of SHA-256 of the salt
     /// and `check`, read in the same way; the lowest bit of B is 1.
     #[serde(deserialize_with = "required_count")]
-    #[schemars(with = "Count")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::params::Count"))]
     pub check: u64,
     /// SHA-256 of the salt and the value, in hexadecimal digits.
     pub sha256: String,
 }
 
 /// The form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExportFormat {
     /// One file with the page and the session in it.
@@ -94,7 +96,8 @@ pub enum ExportFormat {
 }
 
 /// The part of a session that an export has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExportScope {
     /// All entries.
@@ -106,7 +109,8 @@ pub enum ExportScope {
 }
 
 /// How paths in a home directory are shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HomePaths {
     /// As they are.
@@ -117,12 +121,13 @@ pub enum HomePaths {
 }
 
 /// The result of `export_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "path": "/home/ada/tour.html", "bytes": 181204,
   "redactions": [{"kind": "github-token", "count": 2, "entryIds": ["a1", "a2"]}]
-}"#))]
+}"#)))]
 pub struct ExportSessionResult {
     /// The path of the file. Present if the request has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +149,8 @@ pub struct ExportSessionResult {
 }
 
 /// A secret of an export that is reviewed before it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedSecret {
     /// The id of the secret for `keep` and `replace`: a salted hash, the same in each review of the session.
@@ -164,7 +170,8 @@ pub struct ReviewedSecret {
 }
 
 /// The secrets of one kind that an export replaces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Redaction {
     /// The kind of the secret, such as `github-token`.

@@ -3,14 +3,13 @@
 //! `treelined_core::error` has the kinds. This module has only the shapes of their details, for the
 //! schema.
 
-use super::entry::Entry;
 use super::params::Raw;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The error object of a response.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorObject {
     /// The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
@@ -22,11 +21,12 @@ pub struct ErrorObject {
 }
 
 /// The members of an error for programs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
     /// The cause of the error.
-    #[schemars(extend("$ref" = "#/$defs/ErrorKind"))]
+    #[cfg_attr(feature = "schema", schemars(extend("$ref" = "#/$defs/ErrorKind")))]
     pub kind: String,
     /// True if the same request may succeed later, unchanged.
     pub retryable: bool,
@@ -39,7 +39,8 @@ pub struct ErrorData {
 }
 
 /// The `details` of `invalidParams`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidParamsDetails {
     /// The path of the wrong member, such as `summary.details`; empty for the params as a whole.
@@ -52,7 +53,8 @@ pub struct InvalidParamsDetails {
 }
 
 /// The `details` of `entryNotFound`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EntryNotFoundDetails {
     /// The id that no entry has.
@@ -60,7 +62,8 @@ pub struct EntryNotFoundDetails {
 }
 
 /// The `details` of `leafMoved`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LeafMovedDetails {
     /// The leaf that the request expected; null at the empty position.
@@ -69,12 +72,13 @@ pub struct LeafMovedDetails {
     pub leaf_id: Option<String>,
     /// The newest entries between the two leaves, and those that other processes appended below the leaf: at most 100,
     /// and none if they exceed 256 KiB.
-    #[schemars(with = "Vec<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::entry::Entry>"))]
     pub entries: Vec<Raw>,
 }
 
 /// The `details` of `sessionBusy`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBusyDetails {
     /// The activity that is running.
@@ -85,7 +89,8 @@ pub struct SessionBusyDetails {
 }
 
 /// An operation that keeps a session busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BusyBy {
     Turn,
@@ -94,7 +99,8 @@ pub enum BusyBy {
 }
 
 /// The `details` of `entryInvalid`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EntryInvalidDetails {
     /// The index of the wrong entry among those to append, from 0.
@@ -104,7 +110,8 @@ pub struct EntryInvalidDetails {
 }
 
 /// The `details` of `commandExists` and `commandNotFound`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandDetails {
     /// The name of the command.
@@ -112,7 +119,8 @@ pub struct CommandDetails {
 }
 
 /// The `details` of `commandFailed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandFailedDetails {
     /// The name of the command.
@@ -125,7 +133,8 @@ pub struct CommandFailedDetails {
 }
 
 /// Why a command failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CommandFailure {
     /// The client that offers the command answered with an error.
@@ -137,7 +146,8 @@ pub enum CommandFailure {
 }
 
 /// The `details` of `treeChanged`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TreeChangedDetails {
     /// The current revision of the tree.
@@ -145,7 +155,8 @@ pub struct TreeChangedDetails {
 }
 
 /// The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PartialWriteDetails {
     /// The ids of the entries that were written.

@@ -1,29 +1,30 @@
 //! Families of sessions (protocol.md §3.22).
 
-use super::params::{Count, count};
+use super::params::count;
 use super::session::SessionRow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The params of `get_family`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
 pub struct GetFamilyParams {
     /// The id of a session of the family, open or not.
     pub session_id: String,
     /// The most rows of the page, at most 1000. Default: 1000.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
 }
 
 /// The result of `get_family`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "sessionId": "tour", "path": "/home/ada/sessions/--home-ada-project--/2026-11-22T08-16-21-582Z_tour.jsonl",
@@ -31,7 +32,7 @@ pub struct GetFamilyParams {
       "messageCount": 5, "firstMessage": "Why does the build fail?", "depth": 0
     }
   ]
-}"#))]
+}"#)))]
 pub struct GetFamilyResult {
     /// The sessions, each before those that come from it, the oldest of them first.
     pub sessions: Vec<FamilyRow>,
@@ -41,7 +42,8 @@ pub struct GetFamilyResult {
 }
 
 /// A session of a family.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FamilyRow {
     /// The row as in `list_sessions`.
@@ -58,7 +60,8 @@ pub struct FamilyRow {
 }
 
 /// The session from which another one comes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComesFrom {
     /// The id of the session.
@@ -75,7 +78,8 @@ pub struct ComesFrom {
 }
 
 /// How a session comes from another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kinship {
     /// The session is a copy of a part of the other one.
@@ -87,7 +91,8 @@ pub enum Kinship {
 }
 
 /// A session that comes from an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionOfEntry {
     /// The id of the session.

@@ -2,15 +2,13 @@
 
 use super::append::Durability;
 use super::event::CancelReason;
-use super::message::ContentBlock;
 use super::params::Raw;
 use super::session::Session;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
-    #[schemars(example = super::examples::example(r#"{"entryId": "u2"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "u2"}"#)))]
     ForkSessionParams {
         /// Which part of the session to copy. Default: `branch`.
         scope: Option<ForkScope>,
@@ -33,7 +31,8 @@ session_params! {
 }
 
 /// The part of a session that a fork copies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ForkScope {
     /// The path to an entry.
@@ -44,7 +43,8 @@ pub enum ForkScope {
 }
 
 /// Where a fork ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ForkPosition {
     /// Before the entry, which must be a user message.
@@ -54,9 +54,10 @@ pub enum ForkPosition {
 }
 
 /// The result of `fork_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000004",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-854Z_0198c1f0-5e00-7000-8000-000000000004.jsonl",
@@ -72,7 +73,7 @@ pub enum ForkPosition {
     }
   },
   "editorText": "Clear the cache.", "cancelled": false, "durability": "interval"
-}"#))]
+}"#)))]
 pub struct ForkSessionResult {
     /// The new session, which is open. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +83,10 @@ pub struct ForkSessionResult {
     pub editor_text: Option<String>,
     /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<ContentBlock>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::message::ContentBlock>>")
+    )]
     pub editor_images: Option<Vec<Raw>>,
     /// True if no session was created; `reason` says why.
     pub cancelled: bool,
@@ -102,7 +106,7 @@ pub struct ForkSessionResult {
 
 session_params! {
     /// The params of `get_fork_messages`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     GetForkMessagesParams {
         /// Whether messages of archived branches are listed. Default: false.
         archived: Option<bool>,
@@ -110,21 +114,23 @@ session_params! {
 }
 
 /// The result of `get_fork_messages`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "messages": [
     {"entryId": "u1", "text": "Why does the build fail?", "onActivePath": true},
     {"entryId": "u2", "text": "Clear the cache.", "onActivePath": false}
   ]
-}"#))]
+}"#)))]
 pub struct GetForkMessagesResult {
     /// The user messages in file order, without empty ones.
     pub messages: Vec<ForkMessage>,
 }
 
 /// A user message.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
     /// The id of the message's entry.

@@ -1,16 +1,16 @@
 //! Importing the conversations of other tools (protocol.md §3).
 
 use super::params::Raw;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use treelined_core::agent::Tool;
 use treelined_core::each_tool;
 
 /// The params of `import_sessions`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"from": "codex", "since": "2026-01-01"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"from": "codex", "since": "2026-01-01"}"#)))]
 pub struct ImportSessionsParams {
     /// The tool whose conversations are imported. Default: `auto`.
     pub from: Option<ImportFrom>,
@@ -43,7 +43,8 @@ pub struct ImportSessionsParams {
 macro_rules! import_from {
     ($([$($tool:ident = $name:literal,)+])+) => {
         /// The tool that an import reads.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum ImportFrom {
             /// Every tool, each file by its content.
             #[default]
@@ -66,9 +67,10 @@ macro_rules! import_from {
 each_tool!(import_from);
 
 /// The result of `import_sessions`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "tool": "codex", "nativeId": "01a20124-4777-7de2-915b-ef7ddcee9bbf",
@@ -89,7 +91,7 @@ each_tool!(import_from);
     "sessions": 1, "created": 1, "files": 1, "unchanged": 0, "failed": 0, "entriesAdded": 31, "branches": 2,
     "recovered": 1, "gaps": 0, "duplicates": 0, "revised": 0, "held": 0, "bytes": 181204
   }
-}"#))]
+}"#)))]
 pub struct ImportSessionsResult {
     /// The sessions of all conversations that were found.
     pub sessions: Vec<ImportedSession>,
@@ -104,7 +106,8 @@ pub struct ImportSessionsResult {
 }
 
 /// A place where a tool keeps its conversations.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportPlace {
     /// The tool.
@@ -118,7 +121,8 @@ pub struct ImportPlace {
 }
 
 /// One session of an import.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedSession {
     /// The tool that wrote it.
@@ -172,7 +176,8 @@ pub struct ImportedSession {
 }
 
 /// One file of an import, or one session of a database.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
@@ -208,7 +213,8 @@ pub struct ImportedFile {
 }
 
 /// Why a file was not imported.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportFailure {
     /// The kind of failure, such as `unrecognized`, `importTooLarge`, `pathDenied` or `importFailed`.
@@ -218,7 +224,8 @@ pub struct ImportFailure {
 }
 
 /// The sums of an import.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportTotals {
     /// Sessions.
@@ -254,28 +261,30 @@ pub struct ImportTotals {
 
 session_params! {
     /// The params of `import_report`.
-    #[schemars(example = super::examples::example(r#"{"sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301"}"#)))]
     ImportReportParams {}
 }
 
 /// The result of `import_report`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "imports": [
     {
       "timestamp": "2026-11-22T05:40:35.854Z", "sourceLeaf": "16e149ed01a20124",
       "report": {"session": {"tool": "codex", "entriesAdded": 31}, "files": []}
     }
   ]
-}"#))]
+}"#)))]
 pub struct ImportReportResult {
     /// The imports that changed the session, oldest first; none for a session that was not imported.
     pub imports: Vec<ImportRecord>,
 }
 
 /// One import of a session.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportRecord {
     /// The time of the import, ISO 8601.
@@ -283,6 +292,9 @@ pub struct ImportRecord {
     /// The id of the entry at which the tool went on; null at the empty position.
     pub source_leaf: Option<String>,
     /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "serde_json::Map<String, serde_json::Value>")
+    )]
     pub report: Raw,
 }

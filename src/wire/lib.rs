@@ -1,8 +1,8 @@
 //! Every type of the protocol (protocol.md), one file for each group of methods. The schema is derived from these
 //! types, so their comments are the descriptions that clients read.
 //!
-//! This crate has names, shapes and the decoding of params, and decides nothing about sessions. `rpc` connects the
-//! shapes with the sessions. If a param is a choice for a pure module, such as the filter of a tree, its type is
+//! This crate has names and shapes, and decides nothing about sessions. `rpc` of `treelined-service` decodes params and
+//! connects the shapes with the sessions. If a param is a choice for a pure module, such as the filter of a tree, its type is
 //! defined in that module.
 //!
 //! For example, the method `get_leaf` has the types `GetLeafParams` and `GetLeafResult`. In params, unknown
@@ -27,6 +27,7 @@ pub mod commands;
 pub mod compact;
 pub mod compare;
 pub mod continuation;
+#[cfg(feature = "schema")]
 pub mod entry;
 pub mod event;
 pub mod export;
@@ -35,6 +36,7 @@ pub mod family;
 pub mod fork;
 pub mod handshake;
 pub mod import;
+#[cfg(feature = "schema")]
 pub mod message;
 pub mod methods;
 pub mod navigate;
@@ -43,6 +45,7 @@ pub mod open_target;
 pub mod people;
 pub mod read;
 pub mod render;
+pub mod rendered;
 pub mod renderers;
 pub mod schema;
 pub mod search;
@@ -71,10 +74,11 @@ pub use handshake::*;
 pub use import::*;
 pub use navigate::*;
 pub use open_target::*;
-pub use params::{GivenPosition, MAX_COUNT, Mutation, OnSession, Raw, RequestId, decode};
+pub use params::{GivenPosition, MAX_COUNT, Mutation, OnSession, Raw, RequestId};
 pub use people::*;
 pub use read::*;
 pub use render::*;
+pub use rendered::*;
 pub use renderers::*;
 pub use search::*;
 pub use session::*;
@@ -89,6 +93,7 @@ pub use watch::{
 };
 pub use web::*;
 
+#[cfg(feature = "schema")]
 mod examples;
 mod spawned_by;
 mod summary;

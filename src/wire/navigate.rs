@@ -2,31 +2,29 @@
 //! (protocol.md §3, §4; session-file.md §4).
 
 use super::append::Durability;
-use super::entry::Entry;
 use super::event::{CancelReason, TreePreparation};
-use super::message::ContentBlock;
-use super::params::{Count, Nullable, Raw, count, nullable, optional_object};
+use super::params::{Raw, count, nullable, optional_object};
 pub use super::summary::GivenSummary;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mutation_params! {
     /// The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
-    #[schemars(example = super::examples::example(r#"{"leafId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"leafId": "a1"}"#)))]
     SetLeafParams {
         /// The id of the new leaf; null moves to the empty position.
         #[serde(deserialize_with = "nullable")]
-        #[schemars(with = "Nullable<String>")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
         leaf_id: Option<String>,
     }
 }
 
 /// The result of `set_leaf`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct SetLeafResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -38,11 +36,11 @@ pub struct SetLeafResult {
 
 mutation_params! {
     /// The params of `branch`. No client is asked.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a1"}"#)))]
     BranchParams {
         /// The id of the new leaf; null, the empty position, is allowed only with a `summary`.
         #[serde(deserialize_with = "nullable")]
-        #[schemars(with = "Nullable<String>")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
         entry_id: Option<String>,
         /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default:
         /// none.
@@ -52,9 +50,10 @@ mutation_params! {
 }
 
 /// The result of `branch`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#)))]
 pub struct BranchResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -62,7 +61,7 @@ pub struct BranchResult {
     pub new_leaf_id: Option<String>,
     /// The branch_summary entry. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub summary_entry: Option<Raw>,
     /// True. Present if `summary` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,9 +74,9 @@ mutation_params! {
     /// The params of `navigate_tree`. The daemon asks with `session_before_tree`, has a summary written if one is
     /// wanted, then moves the leaf in one write. Later requests run while the daemon waits; if they move the leaf, the
     /// navigation fails with `leafMoved`.
-    #[schemars(example = super::examples::example(r#"{
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
       "targetId": "a1", "summarize": true, "label": "not the cache", "navigationId": "n1"
-    }"#))]
+    }"#)))]
     NavigateTreeParams {
         /// The id of the target. For a user message or custom_message the leaf moves to its parent, and the
         /// result has the text for an editor.
@@ -98,7 +97,7 @@ mutation_params! {
         /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
         /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         answer_timeout_ms: Option<u64>,
         /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
@@ -110,7 +109,8 @@ mutation_params! {
 }
 
 /// The outcome if a client does not answer in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OnNoAnswer {
     #[default]
@@ -119,9 +119,10 @@ pub enum OnNoAnswer {
 }
 
 /// The result of `navigate_tree`: the end of the navigation, or its preparation if `dryRun` is true.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false, "oldLeafId": "16e149ed", "newLeafId": "32cf6b69",
   "summaryEntry": {
     "type": "branch_summary", "id": "50aeb394", "parentId": "a1",
@@ -134,14 +135,15 @@ pub enum OnNoAnswer {
     "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
   },
   "fromHook": false, "durability": "interval"
-}"#))]
+}"#)))]
 pub enum NavigateTreeResult {
     Navigation(Box<Navigation>),
     DryRun(Box<DryRun>),
 }
 
 /// How a navigation ended.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Navigation {
     /// True if nothing changed; `reason` says why.
@@ -161,7 +163,10 @@ pub struct Navigation {
     pub editor_text: Option<String>,
     /// The images of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<ContentBlock>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::message::ContentBlock>>")
+    )]
     pub editor_images: Option<Vec<Raw>>,
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -169,11 +174,11 @@ pub struct Navigation {
     pub new_leaf_id: Option<String>,
     /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub summary_entry: Option<Raw>,
     /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub label_entry: Option<Raw>,
     /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +188,8 @@ pub struct Navigation {
 }
 
 /// Why a navigation changed nothing, or wrote no summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NavigationReason {
     /// The leaf is at the target already; `cancelled` is false. A label is appended all the same.
@@ -211,7 +217,8 @@ impl From<CancelReason> for NavigationReason {
 }
 
 /// The preparation of a navigation that does not happen.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DryRun {
     /// The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the
@@ -223,7 +230,7 @@ pub struct DryRun {
 
 session_params! {
     /// The params of `abort_navigation`. Leaf and file stay as they were before the navigation.
-    #[schemars(example = super::examples::example(r#"{"navigationId": "n1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"navigationId": "n1"}"#)))]
     AbortNavigationParams {
         /// The id of the navigation to abort. Default: whichever runs.
         navigation_id: Option<String>,
@@ -231,9 +238,10 @@ session_params! {
 }
 
 /// The result of `abort_navigation`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"aborted": false}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"aborted": false}"#)))]
 pub struct AbortNavigationResult {
     /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
@@ -241,16 +249,17 @@ pub struct AbortNavigationResult {
 
 mutation_params! {
     /// The params of `undo_navigation`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     UndoNavigationParams {}
 }
 
 /// The result of `undo_navigation`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct UndoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -262,16 +271,17 @@ pub struct UndoNavigationResult {
 
 mutation_params! {
     /// The params of `redo_navigation`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     RedoNavigationParams {}
 }
 
 /// The result of `redo_navigation`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct RedoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
@@ -283,31 +293,33 @@ pub struct RedoNavigationResult {
 
 session_params! {
     /// The params of `get_navigation_log`.
-    #[schemars(example = super::examples::example(r#"{"limit": 2}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"limit": 2}"#)))]
     GetNavigationLogParams {
         /// The most moves to return. Default: all.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         limit: Option<u64>,
     }
 }
 
 /// The result of `get_navigation_log`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "moves": [
     {"at": "2026-11-22T05:40:35.838Z", "from": "16e149ed", "to": "32cf6b69", "cause": "redo"},
     {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
   ]
-}"#))]
+}"#)))]
 pub struct GetNavigationLogResult {
     /// The moves, newest first.
     pub moves: Vec<Move>,
 }
 
 /// One move of the leaf.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Move {
     /// When the leaf moved, in ISO 8601.
@@ -321,7 +333,8 @@ pub struct Move {
 }
 
 /// The operation that moved the leaf.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MoveCause {
     SetLeaf,
@@ -333,7 +346,7 @@ pub enum MoveCause {
 
 mutation_params! {
     /// The params of `pop`. It works as `navigate_tree` with `rewind`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "u2", "summarize": false}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "u2", "summarize": false}"#)))]
     PopParams {
         /// The id of the target: the leaf moves to before a user message or custom_message, and to any other
         /// entry itself. Default: the user message nearest to the leaf.
@@ -354,7 +367,7 @@ mutation_params! {
         /// How many milliseconds to wait for answers to `session_before_tree`; at most `limits.maxAnswerMs`.
         /// Default: 30000.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         answer_timeout_ms: Option<u64>,
         /// The outcome if a client does not answer in time. Default: `proceed`.
         on_no_answer: Option<OnNoAnswer>,
@@ -364,22 +377,23 @@ mutation_params! {
 }
 
 /// The result of `pop`, as that of `navigate_tree`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false, "editorText": "Clear the cache.", "oldLeafId": "a2", "newLeafId": "d6e75cc4",
   "labelEntry": {
     "type": "label", "id": "d6e75cc4", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.851Z",
     "targetId": "u2", "label": "first try"
   },
   "durability": "interval"
-}"#))]
+}"#)))]
 pub struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
     /// The params of `merge_branch`. The summary covers the entries of the other branch after the common
     /// ancestor.
-    #[schemars(example = super::examples::example(r#"{"tipId": "a2"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"tipId": "a2"}"#)))]
     MergeBranchParams {
         /// The id of the last entry of the other branch. Required without `fromSessionId`. Default: the place where the
         /// session of `fromSessionId` opens.
@@ -394,9 +408,10 @@ mutation_params! {
 
 /// The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last
 /// entry that was appended.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "cancelled": false, "oldLeafId": "6122b546", "newLeafId": "612214ba",
   "summaryEntry": {
     "type": "branch_summary", "id": "c912a43c", "parentId": "6122b546",
@@ -409,5 +424,5 @@ mutation_params! {
     "timestamp": "2026-11-22T05:40:35.849Z", "targetId": "c912a43c", "label": "first try"
   },
   "fromHook": false, "durability": "interval"
-}"#))]
+}"#)))]
 pub struct MergeBranchResult(pub Navigation);

@@ -5,7 +5,6 @@
 
 pub use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;
-use super::entry::Entry;
 use super::event::{AskingEvent, EventOutcome, TreePreparation};
 use super::failure::ErrorObject;
 use super::fork::ForkPosition;
@@ -16,13 +15,13 @@ use super::read::Model;
 pub use super::search::FoundHit;
 use super::session::Diagnostic;
 pub use super::watch::SessionsChanged;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The params of `session_before_tree`. Clients answer with `answer_event`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 7, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "navigationId": "n1", "timeoutMs": 30000,
   "preparation": {
@@ -35,7 +34,7 @@ use serde::Serialize;
     ],
     "userWantsSummary": true, "replaceInstructions": false, "label": "not the cache"
   }
-}"#))]
+}"#)))]
 pub struct SessionBeforeTree {
     /// The id of the session.
     pub session_id: String,
@@ -52,11 +51,12 @@ pub struct SessionBeforeTree {
 }
 
 /// The params of `session_tree`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 11, "newLeafId": "a1", "oldLeafId": "u2", "cause": "undo"
-}"#))]
+}"#)))]
 pub struct SessionTree {
     /// The id of the session.
     pub session_id: String,
@@ -73,11 +73,11 @@ pub struct SessionTree {
     pub navigation_id: Option<String>,
     /// The branch_summary entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub summary_entry: Option<Raw>,
     /// The label entry that was appended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub label_entry: Option<Raw>,
     /// Whether a client or a hook wrote the summary. Present with `summaryEntry`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,12 +85,13 @@ pub struct SessionTree {
 }
 
 /// The params of `event_resolved`. Clients can dismiss their prompts for the question.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 8, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
-}"#))]
+}"#)))]
 pub struct EventResolved {
     /// The id of the session. Absent if the question is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,12 +119,13 @@ pub struct EventResolved {
 
 /// The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than
 /// `cancel`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 9, "eventId": "0f2c8f0e-8f0b-4a57-9d5b-0f6d3f3d8f11",
   "timeoutMs": 30000, "entryId": "u2", "position": "before"
-}"#))]
+}"#)))]
 pub struct SessionBeforeFork {
     /// The id of the session.
     pub session_id: String,
@@ -140,12 +142,13 @@ pub struct SessionBeforeFork {
 }
 
 /// The params of `session_fork`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 10, "newSessionId": "0198c1f0-5e00-7000-8000-000000000004",
   "entryId": "u2"
-}"#))]
+}"#)))]
 pub struct SessionFork {
     /// The id of the session.
     pub session_id: String,
@@ -158,9 +161,10 @@ pub struct SessionFork {
 }
 
 /// The params of `session_before_compact`. Clients answer with `answer_event`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 14, "eventId": "5c1d6d9e-30c5-4f0c-8c5f-0f4f0a1f7a55",
   "timeoutMs": 30000,
   "preparation": {
@@ -175,7 +179,7 @@ pub struct SessionFork {
     "tokensBefore": 18250, "fileOps": {"readFiles": [], "modifiedFiles": ["Makefile"]}
   },
   "reason": "manual"
-}"#))]
+}"#)))]
 pub struct SessionBeforeCompact {
     /// The id of the session.
     pub session_id: String,
@@ -195,7 +199,8 @@ pub struct SessionBeforeCompact {
 }
 
 /// Why a session is compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
     /// A client sent `compact`.
@@ -203,9 +208,10 @@ pub enum CompactionReason {
 }
 
 /// The params of `session_compact`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 16,
   "compactionEntry": {
     "type": "compaction", "id": "4489c8ed", "parentId": "a2",
@@ -213,29 +219,30 @@ pub enum CompactionReason {
     "firstKeptEntryId": "u2", "tokensBefore": 18250
   },
   "fromHook": false
-}"#))]
+}"#)))]
 pub struct SessionCompact {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
     pub seq: u64,
     /// The compaction entry.
-    #[schemars(with = "Entry")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::entry::Entry"))]
     pub compaction_entry: Raw,
     /// Whether a client or a hook wrote the summary.
     pub from_hook: bool,
 }
 
 /// The params of `session_compact_failed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 17, "reason": "manual",
   "error": {
     "code": 1302, "message": "the context has no entries older than those to keep",
     "data": {"kind": "nothingToCompact", "retryable": false}
   }
-}"#))]
+}"#)))]
 pub struct SessionCompactFailed {
     /// The id of the session.
     pub session_id: String,
@@ -248,9 +255,10 @@ pub struct SessionCompactFailed {
 }
 
 /// The params of `session_opened`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 1}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 1}"#)))]
 pub struct SessionOpened {
     /// The id of the session.
     pub session_id: String,
@@ -259,9 +267,10 @@ pub struct SessionOpened {
 }
 
 /// The params of `session_closed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 18}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 18}"#)))]
 pub struct SessionClosed {
     /// The id of the session.
     pub session_id: String,
@@ -270,9 +279,10 @@ pub struct SessionClosed {
 }
 
 /// The params of `session_info_changed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#)))]
 pub struct SessionInfoChanged {
     /// The id of the session.
     pub session_id: String,
@@ -283,9 +293,10 @@ pub struct SessionInfoChanged {
 }
 
 /// The params of `branches_changed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "archivedBranches": 1}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 2, "archivedBranches": 1}"#)))]
 pub struct BranchesChanged {
     /// The id of the session.
     pub session_id: String,
@@ -296,9 +307,10 @@ pub struct BranchesChanged {
 }
 
 /// The params of `session_log_changed`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#)))]
 pub struct SessionLogChanged {
     /// The id of the session.
     pub session_id: String,
@@ -312,9 +324,10 @@ pub struct SessionLogChanged {
 }
 
 /// The params of `session_reordered`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "since": "u1"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 3, "since": "u1"}"#)))]
 pub struct SessionReordered {
     /// The id of the session.
     pub session_id: String,
@@ -326,9 +339,10 @@ pub struct SessionReordered {
 
 /// The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in
 /// the file.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 12, "origin": "other", "entryIds": ["s1"], "leafId": "u1",
   "fileLeafId": "s1",
   "entries": [
@@ -337,7 +351,7 @@ pub struct SessionReordered {
       "message": {"role": "user", "content": "From another window."}
     }
   ]
-}"#))]
+}"#)))]
 pub struct EntriesAppended {
     /// The id of the session.
     pub session_id: String,
@@ -354,7 +368,10 @@ pub struct EntriesAppended {
     /// The entries that another process appended. Absent if they exceed 1 MiB or half of the client's
     /// `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub entries: Option<Vec<Raw>>,
     /// The first message of the user in the session, as its row in the tree shows it. Present if these entries say it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -362,7 +379,8 @@ pub struct EntriesAppended {
 }
 
 /// The writer of appended entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// This daemon.
@@ -373,9 +391,10 @@ pub enum Origin {
 }
 
 /// The params of `turn_requested`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#)))]
 pub struct TurnRequested {
     /// The id of the session.
     pub session_id: String,
@@ -386,11 +405,12 @@ pub struct TurnRequested {
 }
 
 /// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "navigationId": "n1", "index": 0, "delta": "This is a summary of a branch"
-}"#))]
+}"#)))]
 pub struct SummaryDelta {
     /// The id of the session.
     pub session_id: String,
@@ -403,9 +423,10 @@ pub struct SummaryDelta {
 }
 
 /// The params of `progress`. It has neither `sessionId` nor `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"token": 31, "progress": 1450.0}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"token": 31, "progress": 1450.0}"#)))]
 pub struct Progress {
     /// The id of the navigation, or of the request for a compaction or an import.
     pub token: RequestId,
@@ -420,12 +441,13 @@ pub struct Progress {
 }
 
 /// The params of `diagnostics`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "tour", "seq": 13,
   "diagnostics": [{"kind": "tornTail", "line": 12, "offset": 4096, "length": 57}]
-}"#))]
+}"#)))]
 pub struct Diagnostics {
     /// The id of the session.
     pub session_id: String,
@@ -436,9 +458,10 @@ pub struct Diagnostics {
 }
 
 /// The params of `events_lost`. It has no `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#)))]
 pub struct EventsLost {
     /// The id of the session.
     pub session_id: String,

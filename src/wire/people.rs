@@ -1,12 +1,11 @@
 //! Questions and messages to a person (protocol.md §13).
 
-use super::params::{Count, count};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::params::count;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// How a person answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AskKind {
     /// By choosing one of `options`.
@@ -20,11 +19,12 @@ pub enum AskKind {
 }
 
 /// The params of `ask_user`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "kind": "select", "title": "Where to go?", "options": ["Stay", "Leave"], "timeoutMs": 60000
-}"#))]
+}"#)))]
 pub struct AskUserParams {
     /// How the person answers.
     pub kind: AskKind,
@@ -40,7 +40,7 @@ pub struct AskUserParams {
     pub initial: Option<String>,
     /// How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub timeout_ms: Option<u64>,
     /// The id of an open session: only connections that have it open are asked. Default: all connections.
     pub session_id: Option<String>,
@@ -54,25 +54,11 @@ pub enum UserValue {
     Text(String),
 }
 
-impl JsonSchema for UserValue {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "UserValue".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Generators of types cannot represent a union of a string and a boolean.
-        json_schema!({})
-    }
-}
-
 /// The result of `ask_user`: `value`, or `dismissed` with its `reason`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"value": "Leave"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"value": "Leave"}"#)))]
 pub struct AskUserResult {
     /// The answer: of a `confirm` true or false, else a text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +72,8 @@ pub struct AskUserResult {
 }
 
 /// Why a question to a person has no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DismissReason {
     /// The person dismissed it.
@@ -96,12 +83,13 @@ pub enum DismissReason {
 }
 
 /// The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "eventId": "c0a2a1a4-58b1-4d1f-9c8d-1f4a5d0c7a11", "by": "guard", "kind": "confirm",
   "title": "Leave the branch?", "message": "Its tests fail.", "timeoutMs": 60000, "sessionId": "tour"
-}"#))]
+}"#)))]
 pub struct UserAsked {
     /// The id of the question, for `answer_event`.
     pub event_id: String,
@@ -131,7 +119,8 @@ pub struct UserAsked {
 }
 
 /// The importance of a message to a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NotifyLevel {
     Info,
@@ -140,9 +129,10 @@ pub enum NotifyLevel {
 }
 
 /// The params of `notify_user`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"message": "The build is green.", "level": "info"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"message": "The build is green.", "level": "info"}"#)))]
 pub struct NotifyUserParams {
     /// The message, at most 64 KiB.
     pub message: String,
@@ -153,19 +143,21 @@ pub struct NotifyUserParams {
 }
 
 /// The result of `notify_user`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{"delivered": 2}"#))]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"delivered": 2}"#)))]
 pub struct NotifyUserResult {
     /// The number of connections to which the message was sent.
     pub delivered: u64,
 }
 
 /// The params of `user_notified`. It has no `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "message": "The build is green.", "level": "info", "by": "watcher"
-}"#))]
+}"#)))]
 pub struct UserNotified {
     /// The message.
     pub message: String,

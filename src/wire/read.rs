@@ -1,30 +1,28 @@
 //! Reading a session: leaf, entries, paths, labels, branches, context (protocol.md §3).
 
-use super::entry::Entry;
-use super::message::Message;
-use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullable_into};
+use super::params::{GivenPosition, Raw, count, nullable, nullable_into};
 use super::renderers::RowStyle;
 use super::session::Diagnostic;
 use super::shed::ShedBranch;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `get_leaf`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     GetLeafParams {}
 }
 
 /// The result of `get_leaf`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "leafId": "32cf6b69", "seq": 10,
   "entry": {
     "type": "label", "id": "32cf6b69", "parentId": "50aeb394",
     "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
   }
-}"#))]
+}"#)))]
 pub struct GetLeafResult {
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
@@ -32,7 +30,7 @@ pub struct GetLeafResult {
     pub seq: u64,
     /// The entry of the leaf. Absent at the empty position.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::entry::Entry>"))]
     pub entry: Option<Raw>,
     /// `leafBesideNewest`, if the file opens beside its newest entries; `backgroundCut`, if it ends within a background
     /// write; `logRewound`, if the team's stream has lost lines of the file.
@@ -42,22 +40,22 @@ pub struct GetLeafResult {
 
 session_params! {
     /// The params of `get_entries`.
-    #[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"limit": 1}"#)))]
     GetEntriesParams {
         /// The id of an entry; the page begins after it. Default: the first entry.
         since: Option<String>,
         /// How many entries the client has up to and with `since`; fails with `treeChanged` if the file has another
         /// number of entries up to there. Default: the order is not compared.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         known: Option<u64>,
         /// The most entries of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         limit: Option<u64>,
         /// The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         max_bytes: Option<u64>,
         /// Only entries of these types. Default: all types.
         types: Option<Vec<String>>,
@@ -67,9 +65,10 @@ session_params! {
 }
 
 /// The result of `get_entries`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "session_info", "id": "4878310c", "parentId": null,
@@ -77,10 +76,10 @@ session_params! {
     }
   ],
   "leafId": "a1", "seq": 11, "nextCursor": "4878310c"
-}"#))]
+}"#)))]
 pub struct GetEntriesResult {
     /// The entries in file order.
-    #[schemars(with = "Vec<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::entry::Entry>"))]
     pub entries: Vec<Raw>,
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
@@ -93,7 +92,7 @@ pub struct GetEntriesResult {
 
 session_params! {
     /// The params of `get_entry`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "u1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "u1"}"#)))]
     GetEntryParams {
         /// The id of the entry.
         entry_id: String,
@@ -104,17 +103,18 @@ session_params! {
 }
 
 /// The result of `get_entry`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entry": {
     "type": "message", "id": "u1", "parentId": "4878310c", "timestamp": "2026-11-22T05:40:35.831Z",
     "message": {"role": "user", "content": "Why does the build fail?"}
   }
-}"#))]
+}"#)))]
 pub struct GetEntryResult {
     /// The entry.
-    #[schemars(with = "Entry")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::entry::Entry"))]
     pub entry: Raw,
     /// The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -125,7 +125,8 @@ pub struct GetEntryResult {
 }
 
 /// The judgement of a team's servers on an entry, by its line.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedEntry {
     /// The name of the team's stream.
@@ -141,7 +142,8 @@ pub struct VerifiedEntry {
 }
 
 /// Whether the stream of a team and a file have the same line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum VerifiedLine {
     /// The bytes are the same.
@@ -154,19 +156,20 @@ pub enum VerifiedLine {
 
 session_params! {
     /// The params of `get_children`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a1"}"#)))]
     GetChildrenParams {
         /// The id of the parent; null means the roots.
         #[serde(deserialize_with = "nullable")]
-        #[schemars(with = "Nullable<String>")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
         entry_id: Option<String>,
     }
 }
 
 /// The result of `get_children`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "message", "id": "u2", "parentId": "a1", "timestamp": "2026-11-22T05:40:35.833Z",
@@ -179,16 +182,16 @@ session_params! {
       "details": {"readFiles": [], "modifiedFiles": []}
     }
   ]
-}"#))]
+}"#)))]
 pub struct GetChildrenResult {
     /// The children by timestamp; those with the same timestamp in file order.
-    #[schemars(with = "Vec<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::entry::Entry>"))]
     pub entries: Vec<Raw>,
 }
 
 session_params! {
     /// The params of `get_path`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a1"}"#)))]
     GetPathParams {
         /// The id of the last entry of the path. Default: the leaf.
         entry_id: Option<String>,
@@ -196,19 +199,20 @@ session_params! {
         since: Option<String>,
         /// The most entries of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         limit: Option<u64>,
         /// The most bytes of the page, which has at least one entry. Default: no page, the whole path.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         max_bytes: Option<u64>,
     }
 }
 
 /// The result of `get_path`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entries": [
     {
       "type": "session_info", "id": "4878310c", "parentId": null,
@@ -227,10 +231,10 @@ session_params! {
       }
     }
   ]
-}"#))]
+}"#)))]
 pub struct GetPathResult {
     /// The entries of the path, the root first; empty at the empty position.
-    #[schemars(with = "Vec<Entry>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::entry::Entry>"))]
     pub entries: Vec<Raw>,
     /// The `since` of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,7 +243,7 @@ pub struct GetPathResult {
 
 session_params! {
     /// The params of `get_label`.
-    #[schemars(example = super::examples::example(r#"{"entryId": "a1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "a1"}"#)))]
     GetLabelParams {
         /// The id of the entry.
         entry_id: String,
@@ -247,11 +251,12 @@ session_params! {
 }
 
 /// The result of `get_label`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
-}"#))]
+}"#)))]
 pub struct GetLabelResult {
     /// The label. Absent if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,7 +268,7 @@ pub struct GetLabelResult {
 
 session_params! {
     /// The params of `list_branches`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     ListBranchesParams {
         /// Whether archived branches are listed. Default: false.
         archived: Option<bool>,
@@ -271,9 +276,10 @@ session_params! {
 }
 
 /// The result of `list_branches`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "branches": [
     {
       "tipId": "a2", "name": "Clear the cache.", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
@@ -285,7 +291,7 @@ session_params! {
       "lastActivity": "2026-11-22T05:40:35.837Z", "isActive": false
     }
   ]
-}"#))]
+}"#)))]
 pub struct ListBranchesResult {
     /// The branches, the active one among them.
     pub branches: Vec<Branch>,
@@ -301,7 +307,8 @@ pub struct ListBranchesResult {
 }
 
 /// The entries from a fork, or from the root, to a tip.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
     /// The id of the last entry of the branch.
@@ -326,7 +333,7 @@ pub struct Branch {
     pub icon: Option<String>,
     /// The style of the last message. Present for displayed custom messages, and if its renderer has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<RowStyle>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<RowStyle>"))]
     pub style: Option<RowStyle>,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
@@ -342,11 +349,11 @@ pub struct Branch {
 
 session_params! {
     /// The params of `get_context`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     GetContextParams {
         /// The id of the position; null means the empty position. Default: the leaf.
         #[serde(default, deserialize_with = "nullable_into")]
-        #[schemars(with = "Option<String>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
         leaf_id: GivenPosition,
         /// The form of the context. Default: `agent`.
         format: Option<ContextFormat>,
@@ -354,7 +361,8 @@ session_params! {
 }
 
 /// The form of a context.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ContextFormat {
     /// Messages as stored; summaries and messages of plugins have roles of their own.
@@ -369,9 +377,10 @@ pub enum ContextFormat {
 }
 
 /// The result of `get_context`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "messages": [
     {"role": "user", "content": "Why does the build fail?"},
     {
@@ -382,15 +391,21 @@ pub enum ContextFormat {
   ],
   "thinkingLevel": "off", "model": {"provider": "example", "modelId": "large"},
   "entryIds": ["u1", "a1"]
-}"#))]
+}"#)))]
 pub struct GetContextResult {
     /// The messages in order. Absent with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Message>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::message::Message>>")
+    )]
     pub messages: Option<Vec<Raw>>,
     /// The entries in order. Present with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<Entry>>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<Vec<crate::entry::Entry>>")
+    )]
     pub entries: Option<Vec<Raw>>,
     /// The thinking level; `off` if nothing on the path sets one.
     pub thinking_level: String,
@@ -402,7 +417,8 @@ pub struct GetContextResult {
 }
 
 /// A model, as the conversation names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     /// The provider that serves the model.
@@ -412,7 +428,8 @@ pub struct Model {
 }
 
 /// Tokens as providers count them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
     /// Tokens sent to the model, without those of the cache.

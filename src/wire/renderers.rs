@@ -1,15 +1,15 @@
 //! How custom messages look: `register_renderer` (protocol.md §14).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use treelined_core::view::RowStyle;
 
 /// The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "customType": "todo", "preview": "{details.done}/{details.total} {content}", "style": "accent"
-}"#))]
+}"#)))]
 pub struct RegisterRendererParams {
     /// The `customType` of the entries, at most 256 bytes.
     pub custom_type: String,
@@ -22,6 +22,7 @@ pub struct RegisterRendererParams {
 }
 
 /// The result of `register_renderer`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example("{}"))]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example("{}")))]
 pub struct RegisterRendererResult {}

@@ -1,17 +1,17 @@
 //! Searching all sessions: `search` and `search_hit` (protocol.md §3.16).
 
-use super::params::{Count, RequestId, count};
-use schemars::JsonSchema;
+use super::params::{RequestId, count};
 use serde::{Deserialize, Serialize};
 pub use treelined_core::search::{BranchFilter as SearchBranches, FieldKind as SearchField};
 
 /// The params of `search`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "query": "build cache", "in": ["text", "toolResults"], "cwd": "/home/ada/project",
   "since": "2026-11-01", "branches": "abandoned", "limit": 20
-}"#))]
+}"#)))]
 pub struct SearchParams {
     /// The text that the entries must hold, or the question; not empty, unless `syntax` is `filters`.
     pub query: String,
@@ -52,13 +52,13 @@ pub struct SearchParams {
     pub redact: Option<bool>,
     /// The most hits of the page, at most 1,000. Default: 50.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
     /// With the mode `ask`, the milliseconds in which sessions that the index lacks may be read. Default: all are read.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub read_ms: Option<u64>,
     /// True: the sessions of the whole team, and not of this machine. Only with the mode `ask`. Default: false.
     #[serde(default)]
@@ -66,7 +66,8 @@ pub struct SearchParams {
 }
 
 /// How a search of all sessions understands its query.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SessionSearchMode {
     /// All words occur in the entry, whatever their case; `"…"` is one word.
@@ -81,7 +82,8 @@ pub enum SessionSearchMode {
 }
 
 /// The form of the `query` of a search.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SearchSyntax {
     /// The text as `mode` says.
@@ -92,9 +94,10 @@ pub enum SearchSyntax {
 }
 
 /// The result of `search`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "hits": [
     {
       "sessionId": "tour", "sessionName": "A tour", "entryId": "u1", "field": "text",
@@ -104,7 +107,7 @@ pub enum SearchSyntax {
   ],
   "totals": {"sessions": 1, "entries": 3, "scannedBytes": 5120},
   "nextCursor": "4:1795335381595:0:/home/ada/sessions/tour.jsonl"
-}"#))]
+}"#)))]
 pub struct SearchResult {
     /// The hits of the page: by score, the newest first among equals.
     pub hits: Vec<SearchHit>,
@@ -126,7 +129,8 @@ pub struct SearchResult {
 }
 
 /// Entries of a session that are not among the hits.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MoreHits {
     /// The id of the session.
@@ -136,7 +140,8 @@ pub struct MoreHits {
 }
 
 /// A word or a filter that no entry has, and known ones.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NearWords {
     /// The word of the question, or the filter as a query has it, such as `tool:bsh`.
@@ -152,7 +157,8 @@ pub struct NearWords {
 }
 
 /// An entry that matches.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
     /// The id of the session.
@@ -184,7 +190,8 @@ pub struct SearchHit {
 }
 
 /// The branch of an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HitBranch {
     /// The tip of the branch: on the active path the leaf, else the last tip below the entry.
@@ -208,7 +215,8 @@ pub struct HitBranch {
 }
 
 /// The branches that were left in the turn of an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LeftInTurn {
     /// The number of these branches.
@@ -218,7 +226,8 @@ pub struct LeftInTurn {
 }
 
 /// A branch that was left in the turn of an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LeftAttempt {
     /// The tip of the branch.
@@ -235,7 +244,8 @@ pub struct LeftAttempt {
 }
 
 /// The reason why a branch was left.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LeftReason {
     /// Where the reason stands.
@@ -247,7 +257,8 @@ pub struct LeftReason {
 }
 
 /// Where the reason stands why a branch was left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum LeftReasonKind {
     /// A note about an entry of the branch.
@@ -259,7 +270,8 @@ pub enum LeftReasonKind {
 }
 
 /// The beginning of what an entry says.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SaidText {
     /// The id of the entry.
@@ -269,7 +281,8 @@ pub struct SaidText {
 }
 
 /// Sums over all pages of a search.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SearchTotals {
     /// The number of sessions with a hit.
@@ -290,7 +303,8 @@ pub struct SearchTotals {
 }
 
 /// A file that could not be searched.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnsearchedFile {
     /// The path of the file.
@@ -300,16 +314,17 @@ pub struct UnsearchedFile {
 }
 
 /// The params of `search_hit`. It has neither `sessionId` nor `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "token": 12,
   "hit": {
     "sessionId": "tour", "sessionName": "A tour", "entryId": "u1", "field": "text",
     "at": "2026-11-22T08:16:21.595Z", "snippet": "Why does the build fail?",
     "ranges": [[13, 18]], "score": 4.0, "branch": {"tipId": "u2", "onActivePath": true}
   }
-}"#))]
+}"#)))]
 pub struct FoundHit {
     /// The id of the request.
     pub token: RequestId,
@@ -318,24 +333,26 @@ pub struct FoundHit {
 }
 
 /// The params of `complete_query`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"query": "cache ro", "position": 8}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"query": "cache ro", "position": 8}"#)))]
 pub struct CompleteQueryParams {
     /// A text in the language of filters.
     pub query: String,
     /// The number of Unicode code points before the cursor. Default: the end of the text.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub position: Option<u64>,
 }
 
 /// The result of `complete_query`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "start": 6, "end": 8, "items": [{"text": "role:", "about": "messages of this role"}]
-}"#))]
+}"#)))]
 pub struct CompleteQueryResult {
     /// The beginning of the part that an item replaces, in Unicode code points.
     pub start: u64,
@@ -346,7 +363,8 @@ pub struct CompleteQueryResult {
 }
 
 /// A text that may stand in a query.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueryCompletion {
     /// A filter with its colon, or a value.

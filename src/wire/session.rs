@@ -1,18 +1,18 @@
 //! Sessions as a whole: create, open, close, list, delete, name (protocol.md §3).
 
 use super::append::Durability;
-use super::params::{AnyObject, Count, Raw, count};
+use super::params::{Raw, count};
 use super::sorting::GitPlace;
 pub use super::spawned_by::SpawnedBy;
 use super::team::{SessionInLog, TeamSessionRow};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use treelined_core::durability::DurabilityPolicy;
 
 /// The params of `create_session`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#)))]
 pub struct CreateSessionParams {
     /// The working directory of the session. Default: that of the daemon.
     pub cwd: Option<String>,
@@ -38,7 +38,8 @@ pub struct CreateSessionParams {
 
 /// When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at
 /// that time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstWrite {
     /// Before the response: the header, and the name if there is one, synced.
@@ -48,9 +49,10 @@ pub enum FirstWrite {
 }
 
 /// The result of `create_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
@@ -62,7 +64,7 @@ pub enum FirstWrite {
     }
   },
   "durability": "interval"
-}"#))]
+}"#)))]
 pub struct CreateSessionResult {
     /// The new session, which is open.
     pub session: Session,
@@ -72,9 +74,10 @@ pub struct CreateSessionResult {
 
 /// The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open
 /// already is returned as it is.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
 pub struct OpenSessionParams {
     /// The id of a session in the session directory. Default: none, with `path`.
     pub session_id: Option<String>,
@@ -89,7 +92,8 @@ pub struct OpenSessionParams {
 
 /// Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the
 /// file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OpenMode {
     #[default]
@@ -98,9 +102,10 @@ pub enum OpenMode {
 }
 
 /// The result of `open_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
@@ -113,7 +118,7 @@ pub enum OpenMode {
     }
   },
   "diagnostics": []
-}"#))]
+}"#)))]
 pub struct OpenSessionResult {
     /// The session, which is open.
     pub session: Session,
@@ -123,19 +128,21 @@ pub struct OpenSessionResult {
 
 session_params! {
     /// The params of `close_session`. A navigation that waits is aborted.
-    #[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
     CloseSessionParams {}
 }
 
 /// The result of `close_session`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{}"#))]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
 pub struct CloseSessionResult {}
 
 /// The params of `list_sessions`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"limit": 1}"#)))]
 pub struct ListSessionsParams {
     /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links
     /// and `..` are not resolved. Default: all sessions.
@@ -162,7 +169,7 @@ pub struct ListSessionsParams {
     pub sort: Option<SessionSort>,
     /// The most rows of the page. Default: no limit.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
@@ -175,7 +182,8 @@ pub struct ListSessionsParams {
 }
 
 /// The order of a list of sessions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SessionSort {
     /// By the last activity, newest first.
@@ -193,9 +201,10 @@ pub enum SessionSort {
 }
 
 /// The result of `list_sessions`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
@@ -206,7 +215,7 @@ pub enum SessionSort {
     }
   ],
   "nextCursor": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
-}"#))]
+}"#)))]
 pub struct ListSessionsResult {
     /// The rows of the page.
     pub sessions: Vec<SessionRow>,
@@ -237,44 +246,48 @@ pub struct ListSessionsResult {
 
 /// The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move
 /// too. If the move fails, an open session stays open.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
 pub struct DeleteSessionParams {
     /// The id of the session, open or not. It is always required.
     pub session_id: String,
 }
 
 /// The result of `delete_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
-}"#))]
+}"#)))]
 pub struct DeleteSessionResult {
     /// The path of the file in the trash; null if the session had no file.
     pub trashed_path: Option<String>,
 }
 
 /// The params of `list_trash`. The session that was deleted last comes first.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"limit": 1}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"limit": 1}"#)))]
 pub struct ListTrashParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
     /// The most rows of the page. Default: no limit.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
 }
 
 /// The result of `list_trash`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessions": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
@@ -286,7 +299,7 @@ pub struct ListTrashParams {
       "deletedAt": "2026-11-22T06:01:44.517Z"
     }
   ]
-}"#))]
+}"#)))]
 pub struct ListTrashResult {
     /// The rows of the page.
     pub sessions: Vec<TrashedRow>,
@@ -296,7 +309,8 @@ pub struct ListTrashResult {
 }
 
 /// A deleted session.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TrashedRow {
     /// The row as in `list_sessions`; `path` is where the file goes when it is restored.
@@ -309,14 +323,15 @@ pub struct TrashedRow {
     /// How many entries only this file has: they waited for the team's stream when another machine had deleted the
     /// session. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub lost: Option<u64>,
 }
 
 /// The params of `restore_session`. The session is not opened.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
 pub struct RestoreSessionParams {
     /// The id of a session in the trash.
     pub session_id: String,
@@ -325,12 +340,13 @@ pub struct RestoreSessionParams {
 }
 
 /// The result of `restore_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
   "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
-}"#))]
+}"#)))]
 pub struct RestoreSessionResult {
     /// The id of the session.
     pub session_id: String,
@@ -340,7 +356,7 @@ pub struct RestoreSessionResult {
 
 mutation_params! {
     /// The params of `set_session_name`. The name is a new session_info entry at the leaf.
-    #[schemars(example = super::examples::example(r#"{"name": "The build"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"name": "The build"}"#)))]
     SetSessionNameParams {
         /// The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one
         /// clears the name.
@@ -349,11 +365,12 @@ mutation_params! {
 }
 
 /// The result of `set_session_name`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct SetSessionNameResult {
     /// The id of the session_info entry.
     pub entry_id: String,
@@ -364,7 +381,8 @@ pub struct SetSessionNameResult {
 }
 
 /// An open session.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// The id of the session.
@@ -379,7 +397,7 @@ pub struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
     /// The header as it is or will be stored, with all its members. Untrusted.
-    #[schemars(with = "AnyObject")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::params::AnyObject"))]
     pub header: Raw,
     /// The working directory in the header. Untrusted text.
     pub cwd: String,
@@ -407,7 +425,8 @@ pub struct Session {
 }
 
 /// A session of an agent that goes on from a place of a session.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSession {
     /// The agent's own id of its session.
@@ -420,7 +439,8 @@ pub struct AgentSession {
 }
 
 /// A session in a list.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
     /// The id of the session; empty if the file has none.
@@ -488,7 +508,8 @@ pub struct SessionRow {
 }
 
 /// Why a session of a list cannot be opened.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RowDiagnostic {
     /// The kind of the error that opening would answer, such as `headerMissing`.
@@ -498,7 +519,8 @@ pub struct RowDiagnostic {
 }
 
 /// A finding about a session file, and its place. The place is 0 for findings about the whole file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
     /// The kind of the finding.
@@ -540,7 +562,8 @@ impl Diagnostic {
 }
 
 /// The kind of a finding about a session file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DiagnosticKind {
     /// The file ends inside a line.

@@ -1,12 +1,11 @@
 //! Branches in the cold file: `shed_branches` and `unshed_branches` (protocol.md §3.24).
 
 use super::append::Durability;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 mutation_params! {
     /// The params of `shed_branches`.
-    #[schemars(example = super::examples::example(r#"{}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
     ShedBranchesParams {
         /// An entry of each archived branch that is moved. Default: all archived branches.
         entry_ids: Option<Vec<String>>,
@@ -14,9 +13,10 @@ mutation_params! {
 }
 
 /// The result of `shed_branches`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"shed": [], "staying": [], "durability": "none"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"shed": [], "staying": [], "durability": "none"}"#)))]
 pub struct ShedBranchesResult {
     /// The branches whose lines are in the cold file now.
     pub shed: Vec<ShedBranch>,
@@ -31,7 +31,7 @@ pub struct ShedBranchesResult {
 
 mutation_params! {
     /// The params of `unshed_branches`.
-    #[schemars(example = super::examples::example(r#"{"entryIds": ["u2"]}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryIds": ["u2"]}"#)))]
     UnshedBranchesParams {
         /// An entry of each shed branch that is moved back. Default: all shed branches.
         entry_ids: Option<Vec<String>>,
@@ -39,9 +39,10 @@ mutation_params! {
 }
 
 /// The result of `unshed_branches`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"entryIds": [], "durability": "none"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryIds": [], "durability": "none"}"#)))]
 pub struct UnshedBranchesResult {
     /// The first entry of each branch that is in the session file again. The branches are archived as before.
     pub entry_ids: Vec<String>,
@@ -53,7 +54,8 @@ pub struct UnshedBranchesResult {
 }
 
 /// A branch whose lines are in the cold file, as its record says.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShedBranch {
     /// The id of the first entry.
@@ -73,7 +75,8 @@ pub struct ShedBranch {
 }
 
 /// An archived branch that stays in the session file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StayingBranch {
     /// The id of the first entry.
@@ -87,7 +90,8 @@ pub struct StayingBranch {
 
 /// Why an archived branch stays: `named`, an entry outside names an entry of it; `names`, it has a label, a note or a
 /// name of the session; `damaged`, a line of it is damaged, too long, or there twice.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StayReason {
     Named,
@@ -96,7 +100,8 @@ pub enum StayReason {
 }
 
 /// The call that takes a move of branches back.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShedInverse {
     /// The method.
     pub method: ShedVerb,
@@ -105,7 +110,8 @@ pub struct ShedInverse {
 }
 
 /// A method that moves branches.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShedVerb {
     ShedBranches,
@@ -113,7 +119,8 @@ pub enum ShedVerb {
 }
 
 /// The params of the inverse call of a move of branches.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ShedInverseArguments {
     /// The first entry of each branch.

@@ -1,12 +1,11 @@
 //! Tags, pins, archived sessions, and places in git (protocol.md §3.21).
 
 use super::append::Durability;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 session_params! {
     /// The params of `tag_session`.
-    #[schemars(example = super::examples::example(r#"{"add": ["build"], "remove": ["todo"]}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"add": ["build"], "remove": ["todo"]}"#)))]
     TagSessionParams {
         /// The tags to add, with or without `#`; they are stored in lower case. Default: none.
         #[serde(default)]
@@ -18,12 +17,13 @@ session_params! {
 }
 
 /// The result of `tag_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "tags": ["build"], "inverse": {"method": "tag_session", "params": {"remove": ["build"], "add": ["todo"]}},
   "durability": "interval"
-}"#))]
+}"#)))]
 pub struct TagSessionResult {
     /// All tags of the session after the call, in alphabetical order.
     pub tags: Vec<String>,
@@ -36,7 +36,8 @@ pub struct TagSessionResult {
 }
 
 /// The call that takes a change of tags back.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TagInverse {
     /// `tag_session`.
     pub method: TagVerb,
@@ -45,14 +46,16 @@ pub struct TagInverse {
 }
 
 /// The method that changes tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TagVerb {
     TagSession,
 }
 
 /// A change of tags.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TagChange {
     /// The tags to add.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -63,9 +66,10 @@ pub struct TagChange {
 }
 
 /// The params of `mark_session`. A member that is left out changes nothing.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002", "pinned": true}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002", "pinned": true}"#)))]
 pub struct MarkSessionParams {
     /// The id of the session, open or not.
     pub session_id: String,
@@ -76,12 +80,13 @@ pub struct MarkSessionParams {
 }
 
 /// The result of `mark_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "pinned": true, "archived": false,
   "inverse": {"method": "mark_session", "params": {"sessionId": "0198c1f0-5e00-7000-8000-000000000002", "pinned": false}}
-}"#))]
+}"#)))]
 pub struct MarkSessionResult {
     /// Whether the session is pinned.
     pub pinned: bool,
@@ -93,7 +98,8 @@ pub struct MarkSessionResult {
 }
 
 /// The call that takes a change of marks back.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MarkInverse {
     /// `mark_session`.
     pub method: MarkVerb,
@@ -102,14 +108,16 @@ pub struct MarkInverse {
 }
 
 /// The method that changes marks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MarkVerb {
     MarkSession,
 }
 
 /// A change of marks.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MarkChange {
     /// The id of the session.
@@ -123,7 +131,8 @@ pub struct MarkChange {
 }
 
 /// The place of a session in git.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GitPlace {
     /// The name of the branch. Absent if no branch is checked out.

@@ -1,10 +1,10 @@
 //! The call that spawned a session.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The call that spawned a subagent.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnedBy {
     /// The id of the session that holds the call.

@@ -1,6 +1,5 @@
 //! The sessions of the team in the form for lists.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use treelined_core::team::{OpenElsewhere, TeamSession};
 
@@ -8,7 +7,8 @@ use treelined_core::team::{OpenElsewhere, TeamSession};
 const MOST_MACHINES: usize = 32;
 
 /// A session of the team that has no file here. `open_session` with its id opens it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TeamSessionRow {
     /// The id of the session.
@@ -40,7 +40,8 @@ pub struct TeamSessionRow {
 }
 
 /// Another daemon that has a session open.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenOn {
     /// The name of its machine. Untrusted.
@@ -50,7 +51,8 @@ pub struct OpenOn {
 }
 
 /// The place of a session in the team's stream.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInLog {
     /// The name of the stream.
@@ -91,21 +93,23 @@ impl OpenOn {
 }
 
 /// The params of `erase_session`. The session may be open or not.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#)))]
 pub struct EraseSessionParams {
     /// The id of a session of the team.
     pub session_id: String,
 }
 
 /// The result of `erase_session`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
   "remains": ["backups of the database, with its archive"]
-}"#))]
+}"#)))]
 pub struct EraseSessionResult {
     /// The id of the session. It is used up.
     pub session_id: String,

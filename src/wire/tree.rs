@@ -1,10 +1,8 @@
 //! `get_tree`: the tree of a session as rows, or nested (protocol.md §6).
 
-use super::entry::Entry;
 use super::family::Kinship;
-use super::params::{Count, Raw, count};
+use super::params::{Raw, count};
 use super::renderers::RowStyle;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -15,7 +13,7 @@ pub use treelined_core::view::{Filter as TreeFilter, Order as TreeOrder, Render 
 
 session_params! {
     /// The params of `get_tree`.
-    #[schemars(example = super::examples::example(r#"{"maxDepth": 1}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"maxDepth": 1}"#)))]
     GetTreeParams {
         /// The form of `nodes`. Default: `flat`.
         format: Option<TreeFormat>,
@@ -24,7 +22,7 @@ session_params! {
         /// The deepest level to show; roots have level 0. The nested form takes at most 10000. Default: no
         /// limit, nested 256.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         max_depth: Option<u64>,
         /// Which entries to show. Default: `default`.
         filter: Option<TreeFilter>,
@@ -52,22 +50,22 @@ session_params! {
         /// The most columns of a row's `prefix`, from 6 to 64: deeper ones begin with the number of missing steps.
         /// Default: 64.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         prefix_columns: Option<u64>,
         /// The most rows of the page. Default: no limit.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         limit: Option<u64>,
         /// The most bytes of the page, which has at least one row. Default: the client's `maxFrameBytes`.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         max_bytes: Option<u64>,
         /// The `nextCursor` of the previous page; fails with `treeChanged` once the tree has changed.
         /// Default: none.
         cursor: Option<String>,
         /// The number of rows to skip. Default: 0.
         #[serde(default, deserialize_with = "count")]
-        #[schemars(with = "Option<Count>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
         offset: Option<u64>,
         /// The id of an entry that the page must contain. Default: none.
         around: Option<String>,
@@ -75,7 +73,8 @@ session_params! {
 }
 
 /// The form of `nodes`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TreeFormat {
     /// Rows in depth-first pre-order.
@@ -122,23 +121,11 @@ impl<'de> Visitor<'de> for FoldVisitor {
     }
 }
 
-impl JsonSchema for TreeFold {
-    fn schema_name() -> Cow<'static, str> {
-        "TreeFold".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "What to fold: the descendants of these entries, or the branches that were left.",
-            "anyOf": [{ "const": "left" }, { "type": "array", "items": { "type": "string" } }],
-        })
-    }
-}
-
 /// The result of `get_tree`: a page of rows, or the nested tree.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[derive(Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "camelCase"))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "nodes": [
     {
       "id": "u1", "parentId": null, "type": "message", "role": "user",
@@ -155,7 +142,7 @@ impl JsonSchema for TreeFold {
   ],
   "leafId": "a1", "rootIds": ["u1"], "total": 2, "hidden": 3, "offset": 0, "revision": "b140f2e6-13",
   "seq": 11
-}"#))]
+}"#)))]
 pub struct GetTreeResult<'a> {
     /// The rows of the page, or the nested nodes.
     pub nodes: TreeNodes<'a>,
@@ -168,10 +155,10 @@ pub struct GetTreeResult<'a> {
     /// The number of entries that filter and query removed.
     pub hidden: u64,
     /// The number of archived branches, shown or not, of which none is in another. Absent if there is none.
-    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub archived_branches: Option<u64>,
     /// The number of branches in the cold file, which no tree shows (protocol.md §3.24). Absent if there is none.
-    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub shed_branches: Option<u64>,
     /// The number of rows before this page.
     pub offset: u64,
@@ -180,21 +167,23 @@ pub struct GetTreeResult<'a> {
     /// The number of the last notification about this session to this connection.
     pub seq: u64,
     /// The `cursor` of the next page. Absent on the last page.
-    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub next_cursor: Option<String>,
 }
 
 // This is not `Serialize`, since serializing a nested tree would recurse.
 /// The rows of the flat form, or the nodes of the nested form.
-#[derive(Debug, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(untagged))]
 pub enum TreeNodes<'a> {
     Flat(Vec<TreeNode<'a>>),
     Nested(Vec<NestedNode>),
 }
 
 /// A row of the flat form.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode<'a> {
     /// The id of the entry.
@@ -278,7 +267,8 @@ pub struct TreeNode<'a> {
 }
 
 /// A session that comes from an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BornSession {
     /// The id of the session. Untrusted.
@@ -288,7 +278,8 @@ pub struct BornSession {
 }
 
 /// The branches and entries that a folded row stands for.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FoldedBranches {
     /// The number of branches. If there is one, `expand` shows its entries; if there are several, `each` shows one row
@@ -299,7 +290,8 @@ pub struct FoldedBranches {
 }
 
 /// Why a row is not folded: ids of the request.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedBy {
     /// The ids of `expand` that keep the branch open.
@@ -311,7 +303,8 @@ pub struct OpenedBy {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TreeCall<'a> {
     /// The name of the tool.
@@ -322,7 +315,8 @@ pub struct TreeCall<'a> {
 }
 
 /// Where a query matches in an entry.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Match<'a> {
     /// A part of the entry's text on one line, at most 200 characters.
@@ -332,18 +326,19 @@ pub struct Match<'a> {
 }
 
 /// A node of the nested form.
-#[derive(Debug, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
+#[derive(Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "camelCase"))]
 pub struct NestedNode {
     /// The entry.
-    #[schemars(with = "Entry")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::entry::Entry"))]
     pub entry: Raw,
     /// The children, in the `order` of the request.
     pub children: Vec<NestedNode>,
     /// The current label of the entry.
-    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub label: Option<String>,
     /// When the label was set, in ISO 8601.
-    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Option::is_none"))]
     pub label_timestamp: Option<String>,
 }

@@ -1,17 +1,14 @@
 //! The client's agent turns, and messages from plugins (semantics.md §5).
 
 use super::append::Durability;
-use super::message::Content;
 use super::params::Raw;
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 session_params! {
     /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with
     /// `sessionBusy`; during a turn of a branch, only closing or deleting the session and archiving the branch are
     /// refused.
-    #[schemars(example = super::examples::example(r#"{"entryId": "b1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"entryId": "b1"}"#)))]
     BeginTurnParams {
         /// An entry of the branch to which the turn belongs, such as its prompt. Default: none, the turn of the session.
         entry_id: Option<String>,
@@ -19,9 +16,10 @@ session_params! {
 }
 
 /// The result of `begin_turn`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#)))]
 pub struct BeginTurnResult {
     /// The id of the turn, for `end_turn` and `send_message`.
     pub turn_id: String,
@@ -29,7 +27,7 @@ pub struct BeginTurnResult {
 
 session_params! {
     /// The params of `end_turn`. Messages that were queued during the turn are appended.
-    #[schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#))]
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"turnId": "6b1fa0c37e0949d1"}"#)))]
     EndTurnParams {
         /// The id of the turn. Default: the turn of the session.
         turn_id: Option<String>,
@@ -37,25 +35,26 @@ session_params! {
 }
 
 /// The result of `end_turn`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{}"#))]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
 pub struct EndTurnResult {}
 
 mutation_params! {
     /// The params of `send_message`. It appends a custom_message entry.
-    #[schemars(example = super::examples::example(r#"{
+    #[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
       "customType": "build", "content": "The build is green.", "display": true
-    }"#))]
+    }"#)))]
     SendMessageParams {
         /// The type of the message, in the plugin's own terms.
         custom_type: String,
         /// A text, or content blocks. Its bytes are stored unchanged.
-        #[schemars(with = "Content")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::message::Content"))]
         content: Raw,
         /// Whether to show the message to the user.
         display: bool,
         /// Any JSON; its bytes are stored unchanged. Default: none.
-        #[schemars(with = "Option<Value>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
         details: Option<Raw>,
         /// The id of a turn of a branch: the message waits for the end of the turn, and goes to the branch of the turn.
         /// Default: none, the conversation of the leaf.
@@ -69,11 +68,12 @@ mutation_params! {
 }
 
 /// The result of `send_message`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
-}"#))]
+}"#)))]
 pub struct SendMessageResult {
     /// The outcome for the message.
     pub disposition: Disposition,
@@ -85,7 +85,8 @@ pub struct SendMessageResult {
 }
 
 /// The outcome for a sent message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Disposition {
     Appended,

@@ -1,14 +1,14 @@
 //! The use of all sessions: `get_usage` (protocol.md §15.6).
 
-use super::params::{Count, count};
+use super::params::count;
 use super::read::Tokens;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The params of `get_usage`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"by": "model", "since": "2026-11-22"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"by": "model", "since": "2026-11-22"}"#)))]
 pub struct GetUsageParams {
     /// The rows. Default: `day`.
     pub by: Option<UsageBy>,
@@ -21,12 +21,13 @@ pub struct GetUsageParams {
     pub session_id: Option<String>,
     /// The most rows, at most 10,000. Default: 1,000.
     #[serde(default, deserialize_with = "count")]
-    #[schemars(with = "Option<Count>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::params::Count>"))]
     pub limit: Option<u64>,
 }
 
 /// The kind of the rows of a count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum UsageBy {
     /// Days in UTC, the oldest first.
@@ -45,9 +46,10 @@ pub enum UsageBy {
 }
 
 /// The result of `get_usage`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "rows": [
     {
       "key": "example/large", "answers": 3, "answersWithoutTokens": 1,
@@ -61,7 +63,7 @@ pub enum UsageBy {
     "costs": {"recorded": 0.0102, "estimated": null, "unknownAnswers": 1}
   },
   "prices": "2026-11-28: litellm 1.110.2", "unread": []
-}"#))]
+}"#)))]
 pub struct GetUsageResult {
     /// Groups of answers. Days are in their order; other rows are sorted by what is known of their cost, then by their
     /// tokens, the most first.
@@ -78,7 +80,8 @@ pub struct GetUsageResult {
 }
 
 /// The answers of one group.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageRow {
     /// The day (`2026-11-22`, or `unknown`), the model, the tool, the id of the session, the id of the last entry of the
@@ -102,7 +105,8 @@ pub struct UsageRow {
 }
 
 /// Sums over answers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageSums {
     /// The number of answers, and of summaries that a model has written.
@@ -116,7 +120,8 @@ pub struct UsageSums {
 }
 
 /// A cost in dollars by what is known of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Costs {
     /// The cost that tools have recorded; null if they have recorded nothing.
@@ -129,7 +134,8 @@ pub struct Costs {
 }
 
 /// A session that could not be read.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnreadUsage {
     /// The path of its file.

@@ -1,13 +1,13 @@
 //! `watch_sessions`, `unwatch_sessions` and `sessions_changed` (protocol.md §10.4).
 
 use super::session::SessionRow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{"cwd": "/home/ada/project"}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{"cwd": "/home/ada/project"}"#)))]
 pub struct WatchSessionsParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
@@ -17,25 +17,29 @@ pub struct WatchSessionsParams {
 }
 
 /// The result of `watch_sessions`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{}"#))]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
 pub struct WatchSessionsResult {}
 
 /// The params of `unwatch_sessions`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::examples::example(r#"{}"#))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
 pub struct UnwatchSessionsParams {}
 
 /// The result of `unwatch_sessions`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-#[schemars(example = super::examples::example(r#"{}"#))]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{}"#)))]
 pub struct UnwatchSessionsResult {}
 
 /// The params of `sessions_changed`. It has no `seq`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "changed": [
     {
       "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
@@ -46,7 +50,7 @@ pub struct UnwatchSessionsResult {}
     }
   ],
   "removed": []
-}"#))]
+}"#)))]
 pub struct SessionsChanged {
     /// The rows of sessions that are new or changed, as `list_sessions` returns them.
     pub changed: Vec<SessionRow>,

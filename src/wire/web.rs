@@ -1,21 +1,22 @@
 //! Params and result of `open_web`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The params of `open_web`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(example = super::examples::example("{}"))]
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example("{}")))]
 pub struct OpenWebParams {}
 
 /// The result of `open_web`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(example = super::examples::example(r#"{
+#[cfg_attr(feature = "schema", schemars(example = super::examples::example(r#"{
   "address": "http://127.0.0.1:41957/", "webSocket": "ws://127.0.0.1:41957/ws",
   "token": "6b1f0c5a4e7d2938a1b0c9d8e7f6051423324150697887a6b5c4d3e2f1009f8e"
-}"#))]
+}"#)))]
 pub struct OpenWebResult {
     /// The URL of the page. A browser opens it with `#t=` and the token.
     pub address: String,

@@ -14,6 +14,7 @@
 
 use super::arrival::Arrival;
 use super::caller::Caller;
+use super::decode::decode;
 use super::reply::{Prepared, Reply};
 use super::response::Responder;
 use crate::daemon::append::{Append, AppendOutcome};
@@ -26,7 +27,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::flow::append::NewEntry;
-use treelined_wire::{Mutation, OnSession, decode};
+use treelined_wire::{Mutation, OnSession};
 
 /// A result of type `R`: the value, or its JSON.
 pub(super) trait Answer<R> {

@@ -1,7 +1,7 @@
 //! JSON-RPC: the method table, and the layers between a frame and the daemon (protocol.md).
 //!
 //! In reading order: [`request`] reads a frame. [`dispatch`] passes the request to its handler, which [`table`] finds,
-//! and [`handler`] runs it. The scope of a method decides what the handler gets: a [`caller`], an [`arrival`], a
+//! and [`handler`] runs it, after [`decode`](decode::decode) has read the params. The scope of a method decides what the handler gets: a [`caller`], an [`arrival`], a
 //! session to read ([`session_read`]), or a place in the queue of a session. [`methods`] has a file for each group of
 //! methods. The handlers there convert between the types of `wire` and the types of the core. [`reply`] is a result,
 //! and [`response`] sends it.
@@ -10,6 +10,7 @@
 
 mod arrival;
 mod caller;
+mod decode;
 pub(crate) mod dispatch;
 mod handler;
 mod methods;

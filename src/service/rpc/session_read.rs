@@ -1,5 +1,6 @@
 //! Requests of scope `session(read)`: the session that a handler reads, and the handler's answer.
 
+use super::decode::decode;
 use super::handler::Answer;
 use super::reply::{Prepared, Reply};
 use super::response::Responder;
@@ -18,7 +19,7 @@ use std::time::Instant;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::blocking::blocking;
 use treelined_files::session::SessionState;
-use treelined_wire::{OnSession, decode};
+use treelined_wire::OnSession;
 
 /// A session to read. Earlier requests have run, and the entries of other writers have been read.
 pub(super) struct Read<'a> {

@@ -14,6 +14,8 @@ mod openrpc;
 mod protocol;
 #[cfg(test)]
 mod reference;
+#[cfg(feature = "schema")]
+pub(crate) mod shapes;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
