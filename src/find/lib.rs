@@ -38,8 +38,8 @@ mod turn;
 mod weights;
 
 pub use ask::{
-    AskIndex, AskRequest, MoreHits, NearWords, Phrases, RankedLines, Ranking, RankingPage,
-    Rankings, ask, known_values, rank_lines, unknown_values,
+    AskIndex, AskRequest, AskState, MoreHits, NearWords, Phrases, RankedLines, Ranking,
+    RankingPage, ask, known_values, rank_lines, unknown_values,
 };
 pub use branch::Branch;
 use file::SearchedFile;

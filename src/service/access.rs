@@ -11,7 +11,7 @@ use crate::settings::RedactSettings;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::search::ShownText;
 use treelined_files::lock::lock;
@@ -371,14 +371,39 @@ pub(crate) fn shown_text(redactor: &Arc<Redactor>) -> ShownText {
     }))
 }
 
-/// Makes the replacer of secrets in messages to limited connections.
-pub(crate) fn redactor(settings: &RedactSettings) -> Result<Arc<Redactor>> {
-    let mut values = KnownValues::new(b"of the daemon");
-    values.add_values(secret_variables(std::env::vars_os(), &settings.variables));
-    values.set_words(&settings.words);
-    let redactor = Redactor::new(true, None);
-    let redactor = redactor.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
-    Ok(Arc::new(redactor.with_values(values)))
+/// The replacer of secrets in messages to limited connections. It is made when one of them needs it.
+pub(crate) struct Redaction {
+    settings: RedactSettings,
+    redactor: OnceLock<Arc<Redactor>>,
+}
+
+impl Redaction {
+    pub(crate) fn new(settings: RedactSettings) -> Self {
+        Self {
+            settings,
+            redactor: OnceLock::new(),
+        }
+    }
+
+    /// The rights of connections with this access.
+    pub(crate) fn rights_under(&self, access: &Access) -> Result<Arc<Rights>> {
+        let rights = Rights::default().lowered(access, || self.redactor());
+        rights.map(Arc::new)
+    }
+
+    pub(crate) fn redactor(&self) -> Result<Arc<Redactor>> {
+        if let Some(known) = self.redactor.get() {
+            return Ok(Arc::clone(known));
+        }
+        let mut values = KnownValues::new(b"of the daemon");
+        let variables = secret_variables(std::env::vars_os(), &self.settings.variables);
+        values.add_values(variables);
+        values.set_words(&self.settings.words);
+        let made = Redactor::new(true, None);
+        let made = made.map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
+        let made = Arc::new(made.with_values(values));
+        Ok(Arc::clone(self.redactor.get_or_init(|| made)))
+    }
 }
 
 #[cfg(test)]
@@ -395,7 +420,8 @@ mod tests {
 
     #[test]
     fn rights_only_become_less() {
-        let build = || redactor(&RedactSettings::default());
+        let redaction = Redaction::new(RedactSettings::default());
+        let build = || redaction.redactor();
         let all = Rights::default();
         assert!(!all.is_limited() && Right::ALL.iter().all(|right| all.allows(*right)));
         let one = access("append", Some(&["/nowhere/a", "/nowhere/b/c"]), false);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use treelined_core::author::Author;
 use treelined_core::context::handed::PathMessage;
-use treelined_core::error::Result;
+use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::Source;
-use treelined_core::stats::Prices;
+use treelined_core::stats::{NoPrices, Prices};
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::upstream::SharedLog;
@@ -32,6 +32,34 @@ pub struct Parts {
     pub author: Option<Author>,
     /// Whether entries of all other sessions name their writer too.
     pub signs_all: bool,
+}
+
+impl Parts {
+    /// The importer of conversations. Fails in a program that imports none.
+    pub(crate) fn importer(&self) -> Result<&dyn Importer> {
+        let importer = self.importer.as_deref();
+        importer.ok_or_else(|| Error::new(Kind::ImportFailed, "this program imports nothing"))
+    }
+
+    /// The part that hands conversations over. Fails in a program that has none.
+    pub(crate) fn handoff(&self) -> Result<&dyn Handoff> {
+        let handoff = self.handoff.as_deref();
+        handoff.ok_or_else(|| Error::new(Kind::PathDenied, "this program hands nothing over"))
+    }
+
+    /// The part that counts what sessions have used. Fails in a program that has none.
+    pub(crate) fn accounts(&self) -> Result<&dyn Accounts> {
+        let accounts = self.accounts.as_deref();
+        accounts.ok_or_else(|| Error::new(Kind::StorageIo, "this program counts no usage"))
+    }
+
+    /// The prices of models.
+    pub(crate) fn prices(&self) -> &dyn Prices {
+        match self.accounts.as_deref() {
+            Some(accounts) => accounts,
+            None => &NoPrices,
+        }
+    }
 }
 
 /// Imports the conversations of other tools (protocol.md §3.17).

@@ -33,7 +33,7 @@ mod vocabulary;
 
 pub use lines::{RankedLines, rank_lines};
 pub use ranked::{MoreHits, Ranking, RankingPage};
-pub use ranking::Rankings;
+use ranking::Rankings;
 pub use request::{AskRequest, Phrases};
 pub use segments::AskIndex;
 pub use values::{known_values, unknown_values};
@@ -60,6 +60,24 @@ use vocabulary::KnownWords;
 /// If at most this number of bytes has no counts yet, the search counts all terms of these bytes. If there are more, it
 /// counts only the terms of the question.
 const READ_ALL: u64 = 16 << 20;
+
+/// What a daemon keeps in memory between questions.
+pub struct AskState {
+    /// The last rankings, for their next pages.
+    pub rankings: Rankings,
+    /// The counts of terms.
+    pub index: AskIndex,
+}
+
+impl AskState {
+    /// `daemon` is the name of the daemon.
+    pub fn new(daemon: &str) -> Self {
+        Self {
+            rankings: Rankings::new(daemon),
+            index: AskIndex::default(),
+        }
+    }
+}
 
 /// Ranks the entries of all sessions of the store. `index` must be the same for all questions to one store. The age of
 /// an entry is the time between the entry and `now`. Fails with `cancelled`; with `sessionNotFound` if the session of

@@ -61,7 +61,7 @@ pub(crate) async fn run(
     let limit = params.limit.unwrap_or(LIMIT);
     let daemon = Arc::clone(&request.call.daemon);
     let (params, reading) = blocking(move || {
-        let reading = Reading::of(&guard, &params, limit, daemon.handoff()?)?;
+        let reading = Reading::of(&guard, &params, limit, daemon.parts.handoff()?)?;
         Ok((params, reading))
     })
     .await?;
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     let daemon = Arc::clone(&request.call.daemon);
     let session_id = request.open.id.to_string();
     let mut prepared = blocking(move || {
-        daemon.handoff()?.prepare(HandoffRun {
+        daemon.parts.handoff()?.prepare(HandoffRun {
             params: &params,
             limit,
             session_id: &session_id,

@@ -87,10 +87,10 @@ use self::offers::Offers;
 use self::questions::Questions;
 use self::registry::Registry;
 use self::session_files::SessionFiles;
-use crate::access::{self, Access, Rights};
+use crate::access::Redaction;
 use crate::hooks::Hooks;
 use crate::memory::WorkingMemory;
-use crate::parts::{Accounts, Handoff, Importer, Parts};
+use crate::parts::Parts;
 use crate::settings::DaemonSettings;
 use crate::summarizer::Summarizer;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,11 +98,9 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
-use treelined_core::stats::{NoPrices, Prices};
 use treelined_files::kept::Kept;
 use treelined_files::store::Store;
-use treelined_find::{AskIndex, Rankings};
-use treelined_pages::redact::Redactor;
+use treelined_find::AskState;
 use treelined_pages::renderers::Renderers;
 use treelined_wire::OpenWebResult;
 
@@ -116,22 +114,17 @@ pub struct Daemon {
     pub(crate) connections: Arc<Connections>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: Arc<SessionFiles>,
-    /// The last answers of `search` in the mode `ask`.
-    pub(crate) rankings: Rankings,
-    /// The counts of terms, kept in memory for the mode `ask`.
-    pub(crate) ask_index: AskIndex,
+    /// What the mode `ask` of `search` keeps in memory.
+    pub(crate) ask: AskState,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,
     pub(crate) questions: Arc<Questions>,
     pub(crate) offers: Offers,
     pub(crate) hooks: Arc<Hooks>,
-    importer: Option<Box<dyn Importer>>,
-    handoff: Option<Box<dyn Handoff>>,
-    accounts: Option<Box<dyn Accounts>>,
+    pub(crate) parts: Parts,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
-    /// Replaces secrets in messages to limited connections; unset until one of them needs it.
-    redactor: OnceLock<Arc<Redactor>>,
+    pub(crate) redaction: Redaction,
     ending: Arc<AtomicBool>,
 }
 
@@ -165,22 +158,19 @@ impl Daemon {
             Some(Box::new(lent))
         }));
         let files = Arc::new(SessionFiles::new(store, &mut parts, &source));
-        let author = parts.author.map(|author| author.daemon);
+        let author = parts.author.take().map(|author| author.daemon);
         let instance_id = author.unwrap_or_else(|| id::random_token(&*source));
         Arc::new(Self {
-            rankings: Rankings::new(&instance_id),
-            ask_index: AskIndex::default(),
+            ask: AskState::new(&instance_id),
             memory,
             instance_id,
             list_watch: ListWatch::new(&files),
             notifier: Notifier::new(&hooks),
             questions: Arc::new(questions),
             offers: Offers::new(Renderers::configured(&settings.renderers)),
-            importer: parts.importer,
-            handoff: parts.handoff,
-            accounts: parts.accounts,
+            parts,
             web: OnceLock::new(),
-            redactor: OnceLock::new(),
+            redaction: Redaction::new(settings.redact.clone()),
             ending: Arc::default(),
             settings,
             source,
@@ -202,47 +192,6 @@ impl Daemon {
         let open =
             open.ok_or_else(|| Error::new(Kind::StorageIo, "this program serves no page"))?;
         open()
-    }
-
-    /// The importer of conversations. Fails in a program that imports none.
-    pub(crate) fn importer(&self) -> Result<&dyn Importer> {
-        let importer = self.importer.as_deref();
-        importer.ok_or_else(|| Error::new(Kind::ImportFailed, "this program imports nothing"))
-    }
-
-    /// The part that hands conversations over. Fails in a program that has none.
-    pub(crate) fn handoff(&self) -> Result<&dyn Handoff> {
-        let handoff = self.handoff.as_deref();
-        handoff.ok_or_else(|| Error::new(Kind::PathDenied, "this program hands nothing over"))
-    }
-
-    /// The part that counts what sessions have used. Fails in a program that has none.
-    pub(crate) fn accounts(&self) -> Result<&dyn Accounts> {
-        let accounts = self.accounts.as_deref();
-        accounts.ok_or_else(|| Error::new(Kind::StorageIo, "this program counts no usage"))
-    }
-
-    /// The rights of connections with this access.
-    pub(crate) fn rights_under(&self, access: &Access) -> Result<Arc<Rights>> {
-        let rights = Rights::default().lowered(access, || self.redactor());
-        rights.map(Arc::new)
-    }
-
-    /// The replacer of secrets in messages to limited connections.
-    pub(crate) fn redactor(&self) -> Result<Arc<Redactor>> {
-        if let Some(known) = self.redactor.get() {
-            return Ok(Arc::clone(known));
-        }
-        let made = access::redactor(&self.settings.redact)?;
-        Ok(Arc::clone(self.redactor.get_or_init(|| made)))
-    }
-
-    /// The prices of models.
-    pub(crate) fn prices(&self) -> &dyn Prices {
-        match self.accounts.as_deref() {
-            Some(accounts) => accounts,
-            None => &NoPrices,
-        }
     }
 
     /// Stops the daemon: later requests are refused, and all questions end.

@@ -210,7 +210,7 @@ pub(super) fn serve_socket(
     let socket = Arc::new(socket);
     let rights = match access {
         // If the secrets of a connection cannot be replaced, the connection is not served.
-        Some(access) => server.daemon.rights_under(access)?,
+        Some(access) => server.daemon.redaction.rights_under(access)?,
         None => Arc::default(),
     };
     let of = Origin {
@@ -234,7 +234,7 @@ pub(super) fn serve_page(
             Admission::Token(number) => {
                 let token = server.tokens.get().and_then(|tokens| tokens.get(*number));
                 let (_, access) = token.context("there is no such token")?;
-                server.daemon.rights_under(access)?
+                server.daemon.redaction.rights_under(access)?
             }
         },
         ..Origin::default()

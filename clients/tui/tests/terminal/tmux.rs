@@ -263,12 +263,15 @@ impl Tmux {
 
     /// Checks that the program has ended and the terminal is restored: the shell's screen, its cursor, its
     /// echo.
+    ///
+    /// The program restores the echo after the screen, so the check waits for the shell: a command typed in between was
+    /// run but not seen.
     #[track_caller]
     pub fn is_restored(&self) {
         let began = Instant::now();
-        let wanted = "0 0 1";
-        while self.says("#{alternate_on} #{mouse_any_flag} #{cursor_flag}") != wanted {
-            let says = self.says("#{alternate_on} #{mouse_any_flag} #{cursor_flag}");
+        let format = "#{alternate_on} #{mouse_any_flag} #{cursor_flag} #{pane_current_command}";
+        while self.says(format) != "0 0 1 sh" {
+            let says = self.says(format);
             assert!(began.elapsed() < PATIENCE, "{says}\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -58,7 +58,7 @@ pub(in crate::rpc) fn compare_branches(
         let notes = Notes::read(&bodies, &notes)?;
         let mut compared = Vec::with_capacity(parts.len());
         for part in parts {
-            compared.push(part.compared(&bodies, &notes, call.daemon.prices())?);
+            compared.push(part.compared(&bodies, &notes, call.daemon.parts.prices())?);
         }
         let mut compared = compared.into_iter();
         let (Some(a), Some(b)) = (compared.next(), compared.next()) else {
@@ -266,7 +266,7 @@ pub(in crate::rpc) fn get_stats(
     let shed = Some(read.tree.shed().len() as u64).filter(|shed| !is_of_path && *shed > 0);
     Ok(ReadAnswer::later(size, move || {
         let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
-        let prices = call.daemon.prices();
+        let prices = call.daemon.parts.prices();
         let stats = match counted {
             Some(counted) => count_on(counted, &bodies, &fetches, prices, |counted| {
                 *lock(&open.last_count) = counted.clone();

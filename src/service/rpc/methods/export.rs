@@ -112,7 +112,7 @@ fn write_export(
         let exported = source.write(
             &target,
             &sessions,
-            call.daemon.prices(),
+            call.daemon.parts.prices(),
             &call.cancel,
             &progress,
         )?;

@@ -101,7 +101,7 @@ fn lowered(
         redacts: wanted.redact.unwrap_or(true),
     };
     let rights = caller.connection().rights();
-    let lowered = rights.lowered(&access, || caller.daemon().redactor())?;
+    let lowered = rights.lowered(&access, || caller.daemon().redaction.redactor())?;
     Ok(Some(Arc::new(lowered)))
 }
 

@@ -42,7 +42,7 @@ pub(in crate::rpc) fn import_sessions(
             }
         };
         let _memory = call.daemon.memory.reserve(IMPORT_BYTES)?;
-        let report = call.daemon.importer()?.import(&ImportRun {
+        let report = call.daemon.parts.importer()?.import(&ImportRun {
             params: &params,
             since,
             store: &call.daemon.files.store,

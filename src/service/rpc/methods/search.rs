@@ -25,8 +25,8 @@ use treelined_files::cancel::Cancel;
 use treelined_files::clock::SystemSource;
 use treelined_files::os::heap;
 use treelined_find::{
-    self, AskIndex, AskRequest, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
-    NearWords, Phrases, Ranking, RankingPage, Rankings, SearchOutcome, SearchRequest, SearchWatch,
+    self, AskRequest, AskState, DirectoryTest, EntryFilter, FieldSet, Hit, IndexSettings, Key,
+    NearWords, Phrases, Ranking, RankingPage, SearchOutcome, SearchRequest, SearchWatch,
     SearchedStore, UnreadFile, WantedDirectory,
 };
 use treelined_pages::redact::Redactor;
@@ -69,7 +69,7 @@ pub(in crate::rpc) fn search(
         let within = rights.directory_test().map(DirectoryTest);
         let is_question = params.mode == Some(wire::SessionSearchMode::Ask);
         let redacts = rights.redacts() || params.redact == Some(true);
-        let redactor = || call.daemon.redactor();
+        let redactor = || call.daemon.redaction.redactor();
         let redactor: Option<&dyn Fn() -> _> = redacts.then_some(&redactor);
         let shown = shown_text(is_question, within.is_some(), redactor)?;
         rights.check_param("team", params.team && rights.is_limited(), NO_TEAM)?;
@@ -98,7 +98,7 @@ pub(in crate::rpc) fn search(
             on_hit: &mut on_hit,
             on_progress: &mut on_progress,
         };
-        let (rankings, index) = (&call.daemon.rankings, &call.daemon.ask_index);
+        let AskState { rankings, index } = &call.daemon.ask;
         let cancel = &call.cancel;
         if is_of_team {
             let team = call.daemon.files.team();
@@ -116,8 +116,8 @@ pub(in crate::rpc) fn search(
             }
             Wanted::Answer(request) => {
                 let now = call.daemon.source.now_ms();
-                let kept = (rankings, index);
-                answer(searched, kept, (request, now), cancel, &mut watch, fits)
+                let state = &call.daemon.ask;
+                answer(searched, state, (request, now), cancel, &mut watch, fits)
             }
             Wanted::Page { name, from, limit } => {
                 let ranking = rankings.get(name).ok_or_else(expired)?;
@@ -156,7 +156,7 @@ fn freed(scanned: u64) {
 /// The first page of a new ranking.
 fn answer(
     searched: SearchedStore<'_>,
-    (rankings, index): (&Rankings, &AskIndex),
+    AskState { rankings, index }: &AskState,
     (request, now): (&Arc<AskRequest>, Millis),
     cancel: &Cancel,
     watch: &mut SearchWatch<'_>,
@@ -222,7 +222,7 @@ pub(in crate::rpc) fn complete_query(
                 store: &call.daemon.files.store,
                 index: IndexSettings::of_environment(),
             };
-            let (index, value) = (&call.daemon.ask_index, (*filter, typed.as_str()));
+            let (index, value) = (&call.daemon.ask.index, (*filter, typed.as_str()));
             let values =
                 treelined_find::known_values(searched, index, &request, value, &call.cancel)?;
             items.extend(

@@ -26,7 +26,7 @@ pub(in crate::rpc) fn get_usage(
     }
     let (call, earlier) = (Arc::clone(arrival.call()), arrival.earlier_changes());
     let count = move || {
-        call.daemon.accounts()?.usage(&UsageRun {
+        call.daemon.parts.accounts()?.usage(&UsageRun {
             by: params.by.unwrap_or_default(),
             cwd: params.cwd.as_deref(),
             since,
