@@ -28,7 +28,7 @@
     )
 )]
 #![cfg_attr(
-    not(all(feature = "nats", feature = "postgres")),
+    all(test, not(all(feature = "nats", feature = "postgres"))),
     allow(
         dead_code,
         reason = "the parts that need no server are tested in every build"

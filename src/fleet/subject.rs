@@ -1,8 +1,10 @@
-//! The subject of a session: `treelined.s.<key>`.
+//! The subject of a session in a stream, `treelined.s.<key>`, and its key, which every engine uses.
 
 /// The subject of each session begins with this.
+#[cfg(any(feature = "nats", test))]
 pub(super) const PREFIX: &str = "treelined.s.";
 /// The subjects of a stream that keeps sessions.
+#[cfg(any(feature = "nats", test))]
 pub(super) const ALL: &str = "treelined.s.*";
 /// The subject of the row of each session begins with this, and ends with the key of the session.
 #[cfg(feature = "nats")]
@@ -11,6 +13,7 @@ pub(super) const ROWS: &str = "treelined.r.";
 const ENCODED: &str = "x-";
 
 /// The subject of a session.
+#[cfg(any(feature = "nats", test))]
 pub(super) fn subject(session: &str) -> String {
     format!("{PREFIX}{}", key(session))
 }
@@ -26,6 +29,7 @@ pub(super) fn key(session: &str) -> String {
 }
 
 /// The session of a subject; `None` if the subject belongs to another program.
+#[cfg(any(feature = "nats", test))]
 pub(super) fn session(subject: &str) -> Option<String> {
     let key = subject.strip_prefix(PREFIX)?;
     let id = match key.strip_prefix(ENCODED) {

@@ -2,6 +2,7 @@
 
 use super::super::subject;
 use serde::{Deserialize, Serialize};
+#[cfg(any(feature = "nats", test))]
 use std::cmp::Ordering;
 use treelined_core::author;
 use treelined_core::name;
@@ -110,10 +111,12 @@ impl StoredRow {
 
     /// Whether this row replaces a stored row. For any two rows the answer is always the same, so it does not matter in
     /// which order machines write. A damaged row counts as none.
+    #[cfg(any(feature = "nats", test))]
     pub(crate) fn replaces(&self, stored: Option<&Self>) -> bool {
         stored.is_none_or(|stored| self.order(stored) == Ordering::Greater)
     }
 
+    #[cfg(any(feature = "nats", test))]
     fn order(&self, other: &Self) -> Ordering {
         fn place(of: &StoredRow) -> (&str, u64) {
             // Without the `Z`, times with fractions of a second sort correctly as texts.
