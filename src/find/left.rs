@@ -151,9 +151,9 @@ impl<'t> LeftBranches<'t> {
         reader: &mut BodyReader<'_>,
     ) -> Result<Option<SaidText>> {
         let start = left_at.and_then(|at| self.path.iter().position(|node| *node == at));
-        let behind = start.map_or(0, |at| at + 1);
-        let behind = self.path.get(behind..).unwrap_or_default().iter();
-        let mut messages = behind.filter(|node| self.tree.kind(**node) == Kind::Message);
+        let after = start.map_or(0, |at| at + 1);
+        let after = self.path.get(after..).unwrap_or_default().iter();
+        let mut messages = after.filter(|node| self.tree.kind(**node) == Kind::Message);
         let first = messages.clone().next();
         let node = messages
             .find(|node| self.tree.role(**node) == Role::User)

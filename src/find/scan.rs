@@ -234,9 +234,9 @@ impl<'r> Scanner<'r> {
                 && let Some(found_at) = memmem::find(rest, br#""label""#)
                 && !found.has_labels
             {
-                let (before, behind) = rest.split_at_checked(found_at).unwrap_or((rest, b""));
+                let (before, after) = rest.split_at_checked(found_at).unwrap_or((rest, b""));
                 let start = memrchr(b'\n', before).map_or(0, |at| at + 1);
-                let end = found_at + memchr(b'\n', behind).unwrap_or(behind.len());
+                let end = found_at + memchr(b'\n', after).unwrap_or(after.len());
                 let line = rest.get(start..end).unwrap_or_default();
                 found.has_labels = self.test.may_touch(line);
                 from += end;

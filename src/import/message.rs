@@ -117,7 +117,7 @@ impl<'a> Object<'a> {
     }
 
     /// Begins after members that were already written.
-    pub(crate) fn behind(out: &'a mut Vec<u8>) -> Self {
+    pub(crate) fn after(out: &'a mut Vec<u8>) -> Self {
         Self {
             out,
             is_first: false,
@@ -227,7 +227,7 @@ pub(crate) fn tool_result(
 /// blocks.
 pub(crate) fn scaffolding(custom_type: &str, content: &[u8], is_shown: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + 64);
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", custom_type);
     object.raw("content", content);
     object.raw("display", if is_shown { b"true" } else { b"false" });
@@ -242,7 +242,7 @@ pub(crate) fn duplicate(record: &[u8]) -> Vec<u8> {
         false => data.extend_from_slice(b"{}"),
     }
     let mut out = Vec::with_capacity(data.len() + 64);
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", "import.duplicate");
     object.raw("data", &data);
     out

@@ -266,8 +266,8 @@ impl Serialize for IdList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let IdTexts { text, lens } = &*self.0;
         let ids = lens.iter().scan(text.as_str(), |rest, len| {
-            let (id, behind) = rest.split_at_checked(*len as usize)?;
-            *rest = behind;
+            let (id, after) = rest.split_at_checked(*len as usize)?;
+            *rest = after;
             Some(id)
         });
         serializer.collect_seq(ids)

@@ -82,7 +82,7 @@ impl<'a> Members<'a> {
     }
 
     /// Continues after a member that ends at `at`.
-    pub(crate) fn behind(text: &'a [u8], at: usize) -> Self {
+    pub(crate) fn after(text: &'a [u8], at: usize) -> Self {
         Self {
             text,
             at,

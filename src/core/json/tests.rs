@@ -103,13 +103,13 @@ fn sees_every_byte_at_every_place_of_a_string() {
         .into_iter()
         .flat_map(|s| (0..=255).map(move |b| (s, b)))
     {
-        for (before, behind) in (0..20).flat_map(|a| [0, 1, 20].map(|b| (a, b))) {
+        for (before, after) in (0..20).flat_map(|a| [0, 1, 20].map(|b| (a, b))) {
             let filler = |length| std::iter::repeat_n(b'#', length);
             let mut text = start.as_bytes().to_vec();
             text.extend(
                 filler(before)
                     .chain([byte])
-                    .chain(filler(behind))
+                    .chain(filler(after))
                     .chain(*b"\","),
             );
             check_string(&text);
@@ -397,11 +397,11 @@ fn nesting_has_no_limit() {
 #[test]
 fn numbers_end_where_their_digits_do() {
     for len in 0..20 {
-        for behind in 0..=u8::MAX {
+        for after in 0..=u8::MAX {
             let digits = &b"98765432101234567890"[..len];
-            let text = [digits, &[behind], b"77777777, so that there are enough"].concat();
-            let digit = behind.is_ascii_digit();
-            let expected = match (len, behind) {
+            let text = [digits, &[after], b"77777777, so that there are enough"].concat();
+            let digit = after.is_ascii_digit();
+            let expected = match (len, after) {
                 (0, b'-') => Ok(9),
                 (0, b'0') => Ok(1),
                 (0, _) if digit => Ok(9),
@@ -414,7 +414,7 @@ fn numbers_end_where_their_digits_do() {
             let found = skip_value(&text, 0).map_err(|malformed| malformed.at);
             assert_eq!(found, expected, "{}", text.escape_ascii());
             let short = &text[..len + 1];
-            if len > 0 && !digit && !matches!(behind, b'.' | b'e' | b'E') {
+            if len > 0 && !digit && !matches!(after, b'.' | b'e' | b'E') {
                 assert_eq!(skip_value(short, 0), Ok(len));
             }
         }

@@ -57,7 +57,7 @@ struct Rest {
     before: Vec<char>,
     /// The number of characters that are searched first.
     window: usize,
-    behind: Vec<char>,
+    after: Vec<char>,
 }
 
 #[derive(Debug)]
@@ -206,12 +206,12 @@ impl Search {
         let rarity = |window: &[u8]| window.iter().map(|byte| commonness(*byte)).sum::<u32>();
         let (at, window) = windows.min_by_key(|(_, window)| rarity(window))?;
         let (before, rest) = word.split_at_checked(at)?;
-        let behind = rest.get(len..)?;
+        let after = rest.get(len..)?;
         let before = before.iter().rev().take(AROUND);
         let before = before.take_while(|byte| is_plain(byte)).count();
-        let behind = behind.iter().take(AROUND);
-        let behind = behind.take_while(|byte| is_plain(byte)).count();
-        let range = at - before..at + len + behind;
+        let after = after.iter().take(AROUND);
+        let after = after.take_while(|byte| is_plain(byte)).count();
+        let range = at - before..at + len + after;
         let text = word.get(range.clone())?;
         let run = (text.len() > len).then(|| Run {
             text: text.to_vec(),
@@ -315,7 +315,7 @@ impl Rest {
         Some(Self {
             before: word.get(..window.start)?.chars().rev().collect(),
             window: searched.chars().count(),
-            behind: word.get(window.end..)?.chars().collect(),
+            after: word.get(window.end..)?.chars().collect(),
         })
     }
 
@@ -325,12 +325,12 @@ impl Rest {
         let Some((before, found)) = text.and_then(|text| text.split_at_checked(at)) else {
             return (at, Presence::Maybe);
         };
-        let behind = same(&self.behind, found.chars().skip(self.window));
+        let after = same(&self.after, found.chars().skip(self.window));
         let start = before.char_indices().rev().take(self.before.len()).last();
         let start = start.map_or(at, |(start, _)| start);
         let told = match same(&self.before, before.chars().rev()) {
-            Presence::Yes => behind,
-            Presence::Maybe if behind != Presence::No => Presence::Maybe,
+            Presence::Yes => after,
+            Presence::Maybe if after != Presence::No => Presence::Maybe,
             Presence::Maybe | Presence::No => Presence::No,
         };
         (start, told)

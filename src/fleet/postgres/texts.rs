@@ -1,4 +1,4 @@
-//! The search of all sessions: the terms of lines are added behind the appends, and lines that have terms of a question
+//! The search of all sessions: the terms of lines are added after the appends, and lines that have terms of a question
 //! are read (schema/fleet.md "Search").
 
 use super::pool::{ANSWER, Params, Pool, ask};

@@ -251,7 +251,7 @@ impl NatsIndex {
             why = Some((
                 Kind::ResponseTooLarge,
                 format!(
-                    "{} rows were read for this page in the time that a list has: the next page goes on behind them",
+                    "{} rows were read for this page in the time that a list has: the next page goes on after them",
                     found.looked_at
                 ),
             ));

@@ -129,7 +129,7 @@ fn notice(message: &Message<'_>) -> Vec<u8> {
     }
     data.push(b'}');
     let mut out = Vec::with_capacity(data.len() + 64);
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", "chatgpt.notice");
     object.raw("data", &data);
     out

@@ -262,7 +262,7 @@ fn compaction(records: &[Fields<'_>]) -> Vec<u8> {
     let tokens = records.iter().find_map(|fields| fields.compaction);
     let tokens = tokens.and_then(|raw| json::get(raw, "preTokens"));
     let mut out = Vec::with_capacity(content.len() + 64);
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     match content.starts_with(b"\"") {
         true => object.raw("summary", content),
         false => {
@@ -312,7 +312,7 @@ fn event(fields: &Fields<'_>, record: &[u8]) -> Vec<u8> {
     }
     data.push(b'}');
     let mut out = Vec::with_capacity(data.len() + 64);
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", &format!("claude-code.{name}"));
     object.raw("data", &data);
     out

@@ -143,7 +143,7 @@ fn compaction(message: &[u8], ui: Option<&[u8]>) -> Vec<u8> {
     let names = ["ui", "contextCondense", "prevContextTokens"];
     let before = whole(ui.and_then(|ui| json::get_path(ui, &names)));
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.raw("summary", &joined(texts));
     object.raw("tokensBefore", before.to_string().as_bytes());
     out

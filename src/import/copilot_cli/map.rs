@@ -159,7 +159,7 @@ fn scaffolding(label: &str, data: &[u8]) -> Vec<u8> {
 fn compaction(data: &[u8]) -> Vec<u8> {
     let [summary, before] = json::get_each(data, ["summaryContent", "preCompactionTokens"]);
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.raw("summary", literal(summary).unwrap_or(b"\"\""));
     object.raw("tokensBefore", whole(before).to_string().as_bytes());
     out
@@ -167,7 +167,7 @@ fn compaction(data: &[u8]) -> Vec<u8> {
 
 fn model_change(data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("provider", "github-copilot");
     let model = literal(json::get(data, "newModel"));
     object.raw("modelId", model.unwrap_or(b"\"\""));
@@ -181,7 +181,7 @@ fn custom(label: &str, data: &[u8]) -> Vec<u8> {
         false => value.extend_from_slice(b"{}"),
     }
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", &format!("copilot.{label}"));
     object.raw("data", &value);
     out

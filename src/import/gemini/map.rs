@@ -224,7 +224,7 @@ fn compaction(node: &Node, fields: &Fields<'_>) -> Vec<u8> {
     // A compression without a new message has no summary, because its record is not a message.
     let is_message = node.note.is_none();
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     match literal(fields.content).filter(|_| is_message) {
         Some(text) => object.raw("summary", text),
         None if is_message => object.text("summary", &fields.text()),
@@ -240,7 +240,7 @@ fn event(fields: &Fields<'_>) -> Vec<u8> {
     Object::new(&mut data).text("text", &fields.text());
     data.push(b'}');
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.text("customType", &format!("gemini.{kind}"));
     object.raw("data", &data);
     out

@@ -350,8 +350,8 @@ impl ChatReader {
 
     /// Whether no message is kept from this position on.
     fn is_head(&self, lost: usize, is_kept: &HashSet<usize>) -> bool {
-        let mut behind = self.list.iter().skip(lost);
-        !behind.any(|item| is_kept.contains(&item.message))
+        let mut after = self.list.iter().skip(lost);
+        !after.any(|item| is_kept.contains(&item.message))
     }
 
     /// Handles a new message that follows the shorter list, in the record of this number or in the list itself. `at`

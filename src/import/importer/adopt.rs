@@ -165,8 +165,8 @@ impl<'a> Adoption<'a> {
                 let own = entries.get(planned);
                 let own = own.and_then(|entry| self.tree.find(&entry.id.to_string()));
                 // The planned entry is new and was not compared. The entries below it are not compared either.
-                let behind = own.map(|own| Next::Recorded(At::behind(Some(own))));
-                return Ok(behind.unwrap_or(Next::Nowhere));
+                let after = own.map(|own| Next::Recorded(At::after(Some(own))));
+                return Ok(after.unwrap_or(Next::Nowhere));
             }
         };
         let mut said_of = Vec::new();
@@ -220,9 +220,9 @@ impl<'a> Adoption<'a> {
         let mut start = start;
         if let Next::Handed(continuation, cursor) = start {
             let handed = &continuation.handed;
-            if let Some(behind) = self.behind(contents, entry, continuation, cursor)? {
-                let next = Next::Handed(continuation, behind);
-                return Ok(Outcome::Adopted(handed.entry(behind), next));
+            if let Some(after) = self.after(contents, entry, continuation, cursor)? {
+                let next = Next::Handed(continuation, after);
+                return Ok(Outcome::Adopted(handed.entry(after), next));
             }
             if !handed.is_end(cursor) {
                 return Ok(Outcome::New(Next::Nowhere));
@@ -233,7 +233,7 @@ impl<'a> Adoption<'a> {
                 return Ok(Outcome::Adopted(Some(prompt), Next::Nowhere));
             }
             let last = handed.entry(cursor).and_then(|last| self.tree.find(&last));
-            start = Next::Recorded(At::behind(last));
+            start = Next::Recorded(At::after(last));
         }
         match (start, record) {
             (Next::Recorded(at), Some(record)) => self.follow(contents, entry, record, at),
@@ -270,11 +270,11 @@ impl<'a> Adoption<'a> {
             }
             NodeKind::User | NodeKind::Assistant if !said.is_empty() => {
                 let from = match node.kind {
-                    NodeKind::User => At::behind(at.entry),
+                    NodeKind::User => At::after(at.entry),
                     _ => at,
                 };
                 Ok(match record.follow(from, &said)? {
-                    Some(behind) => adopt(behind, behind.entry),
+                    Some(after) => adopt(after, after.entry),
                     None if node.kind == NodeKind::User => {
                         self.find_again(contents, entry, record, at)?
                     }
@@ -311,16 +311,16 @@ impl<'a> Adoption<'a> {
             return lacks;
         }
         match record.find(at, &said, entry.time)? {
-            Some(behind) => {
-                let its = behind.entry.map(|its| self.tree.id(its).to_owned());
-                Ok(Outcome::Adopted(its, Next::Recorded(behind)))
+            Some(after) => {
+                let its = after.entry.map(|its| self.tree.id(its).to_owned());
+                Ok(Outcome::Adopted(its, Next::Recorded(after)))
             }
             None => lacks,
         }
     }
 
     /// The position after a node in the path that was handed over; `None` if the path continues with something else.
-    fn behind(
+    fn after(
         &self,
         contents: &mut dyn Contents,
         entry: &TreeEntry,
@@ -343,7 +343,7 @@ impl<'a> Adoption<'a> {
         }
         let body = self.maker.body(contents, entry)?;
         let said = said(&body.members);
-        Ok(handed.behind(at, &said))
+        Ok(handed.after(at, &said))
     }
 
     /// The message of the user that was handed over as the first prompt, if it has the words of this node.

@@ -92,7 +92,7 @@ impl HandedOver {
     }
 
     /// The position after these parts; `None` if other parts come next.
-    pub(super) fn behind(&self, mut at: Cursor, said: &[Said]) -> Option<Cursor> {
+    pub(super) fn after(&self, mut at: Cursor, said: &[Said]) -> Option<Cursor> {
         for said in said {
             let mut rest = said.text.as_str();
             while !rest.is_empty() {

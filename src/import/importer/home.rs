@@ -454,9 +454,9 @@ impl Homes<'_> {
                 for (native, begins) in recorded {
                     let said = first_words.get(native.as_str()).map(Vec::as_slice);
                     let said = said.filter(|said| !said.is_empty());
-                    let behind =
+                    let after =
                         said.map(|said| Record::of(&opened, &begins).follow(At::default(), said));
-                    if matches!(behind, Some(Ok(Some(_)))) {
+                    if matches!(after, Some(Ok(Some(_)))) {
                         let known = offers.recorded.entry(native);
                         known.or_insert_with(|| id.clone());
                     }

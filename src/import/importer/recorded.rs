@@ -30,7 +30,7 @@ pub(super) struct At {
 
 impl At {
     /// The position after the whole of an entry.
-    pub(super) fn behind(entry: Option<Node>) -> Self {
+    pub(super) fn after(entry: Option<Node>) -> Self {
         Self {
             entry,
             part: usize::MAX,
@@ -199,18 +199,18 @@ impl<'a> Record<'a> {
         while !rest.said.is_empty() {
             let mut found = None;
             for (entry, its) in self.next(at.entry)? {
-                let (mut behind, mut then) = (At::default(), rest);
-                if then.pass(&its, &mut behind) {
-                    behind.entry = Some(entry);
-                    found = Some((entry, behind, then));
+                let (mut after, mut then) = (At::default(), rest);
+                if then.pass(&its, &mut after) {
+                    after.entry = Some(entry);
+                    found = Some((entry, after, then));
                     break;
                 }
             }
-            let Some((entry, behind, then)) = found else {
+            let Some((entry, after, then)) = found else {
                 return Ok(None);
             };
             passed.push(entry);
-            (at, rest) = (behind, then);
+            (at, rest) = (after, then);
         }
         // A message of the user must match the whole text of its entry.
         if said.last().is_some_and(|said| said.letter == b'u') && at.bytes > 0 {
@@ -229,7 +229,7 @@ impl<'a> Record<'a> {
         at.entry = Some(entry);
         Ok(match is_same {
             true => at,
-            false => At::behind(Some(entry)),
+            false => At::after(Some(entry)),
         })
     }
 
@@ -245,11 +245,11 @@ impl<'a> Record<'a> {
             let recorded = record.tree().timestamp(entry).unwrap_or(Millis::MIN);
             let is_users = record.tree().role(entry) == Role::User;
             if is_users && recorded.saturating_add(SLACK) >= time {
-                let (mut rest, mut behind) = (Rest { said, bytes: 0 }, At::default());
-                let is_same = rest.pass(&words.said, &mut behind);
-                if is_same && rest.said.is_empty() && behind.bytes == 0 {
-                    behind.entry = Some(entry);
-                    found = Some(behind);
+                let (mut rest, mut after) = (Rest { said, bytes: 0 }, At::default());
+                let is_same = rest.pass(&words.said, &mut after);
+                if is_same && rest.said.is_empty() && after.bytes == 0 {
+                    after.entry = Some(entry);
+                    found = Some(after);
                     return Walk::End;
                 }
             }

@@ -135,7 +135,7 @@ fn compaction(record: &[u8]) -> Vec<u8> {
     let info = ["systemPayload", "info", "originalTokenCount"];
     let before = whole(json::get_path(record, &info));
     let mut out = Vec::new();
-    let mut object = Object::behind(&mut out);
+    let mut object = Object::after(&mut out);
     object.raw("summary", &summary);
     object.raw("tokensBefore", before.to_string().as_bytes());
     out

@@ -77,7 +77,7 @@ fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malfo
     let mut fields = RawEntry::default();
     let mut odd = false;
     let (mut members, mut passed) = match fields.take_first(text, at) {
-        Some(end) => (Members::behind(text, end), FIRST.len()),
+        Some(end) => (Members::after(text, end), FIRST.len()),
         None => (Members::open(text, at)?, 0),
     };
     while let Some(key) = members.next_key()? {

@@ -77,7 +77,7 @@ fn identifiers_are_terms_whole_and_in_parts() {
         "HTTPServer",
         &[("http", Part), ("server", Part), ("httpserver", Whole)],
     );
-    // A capital behind a digit was not the beginning of a part.
+    // A capital after a digit was not the beginning of a part.
     expect(
         "sha256Digest",
         &[("sha256", Part), ("digest", Part), ("sha256digest", Whole)],

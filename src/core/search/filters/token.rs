@@ -105,9 +105,9 @@ fn pattern(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix('/')?;
     let mut ends = inner.match_indices('/').map(|(end, _)| end);
     let end = ends.find(|end| {
-        let behind = inner.get(end + 1..).unwrap_or_default();
+        let after = inner.get(end + 1..).unwrap_or_default();
         let before = inner.get(..*end).unwrap_or_default();
-        let ends_word = behind.is_empty() || behind.starts_with(char::is_whitespace);
+        let ends_word = after.is_empty() || after.starts_with(char::is_whitespace);
         ends_word && !before.is_empty() && !before.ends_with('\\')
     })?;
     Some((inner.get(..end)?, end + 2))

@@ -374,7 +374,7 @@ fn branches_are_listed_in_linear_time() {
         });
         listed(tree, n + 1, n as u64 + 1)
     });
-    check_linear("branches of 100 entries behind a long chain", |n| {
+    check_linear("branches of 100 entries after a long chain", |n| {
         let mut tree = built(n, |tree, i| {
             let parent = format!("m{i}");
             take(

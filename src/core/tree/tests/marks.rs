@@ -93,7 +93,7 @@ fn a_mark_waits_for_its_entry() {
     assert_eq!(
         tree.archived().count(),
         0,
-        "a step behind the record brings it back"
+        "a step after the record brings it back"
     );
     let archived = record("archived", "c", "");
     let tree = tree_of(&[

@@ -200,10 +200,10 @@ fn is_linear(text: &[u8]) {
 fn steps_double_at_most_when_a_line_of_any_pattern_does() {
     for first in UNITS {
         for second in UNITS {
-            for behind in ["", "\"", "]"] {
-                let in_turn = |count: usize| format!("{first}{second}").repeat(count) + behind;
+            for after in ["", "\"", "]"] {
+                let in_turn = |count: usize| format!("{first}{second}").repeat(count) + after;
                 let in_a_row = |count: usize| {
-                    format!("{}{behind}{}", first.repeat(count), second.repeat(count))
+                    format!("{}{after}{}", first.repeat(count), second.repeat(count))
                 };
                 for line in [in_turn(64), in_turn(128), in_a_row(64), in_a_row(128)] {
                     is_linear(line.as_bytes());

@@ -59,7 +59,7 @@ fn lines_that_were_shed_meanwhile_are_no_late_lines() {
 }
 
 /// A repair takes damaged lines out of the session file, so the offsets in the cold file were wrong after it: a branch
-/// came back behind later entries, and the file then opened in it.
+/// came back after later entries, and the file then opened in it.
 #[test]
 fn a_branch_comes_back_to_its_place_after_a_repair() {
     let folder = tempfile::tempdir().unwrap();

@@ -233,8 +233,8 @@ impl PageSource {
     fn order_of_parts(&self) -> impl Iterator<Item = usize> {
         let selected = self.part.selected.unwrap_or_default();
         let first = self.parts.iter().position(|rows| rows.contains(&selected));
-        let behind = first.map_or(0, |first| first + 1);
-        (0..behind).rev().chain(behind..self.parts.len())
+        let after = first.map_or(0, |first| first + 1);
+        (0..after).rev().chain(after..self.parts.len())
     }
 
     /// The number of stored bytes of the entries of these rows.

@@ -386,11 +386,11 @@ fn the_usual_beginning_is_read_like_any_other() {
                             r#"{{"type":{kind},"id":{id},"parentId":{parent},"timestamp":{timestamp}{rest}"#
                         );
                         let spaced = usual.replacen("{\"type", "{ \"type", 1);
-                        let behind = |bad: BadLine| match bad {
+                        let after = |bad: BadLine| match bad {
                             BadLine::InvalidJson { at } => BadLine::InvalidJson { at: at - 1 },
                             other => other,
                         };
-                        let expected = scan_line(spaced.as_bytes()).map_err(behind);
+                        let expected = scan_line(spaced.as_bytes()).map_err(after);
                         assert_eq!(scan_line(usual.as_bytes()), expected, "{usual}");
                     }
                 }
