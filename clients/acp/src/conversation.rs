@@ -261,7 +261,7 @@ impl Conversation {
     }
 
     /// Removes and returns the history that the agent replayed before it answered a load or a fork.
-    fn told(&mut self, session: &str) -> Vec<Item> {
+    fn replayed(&mut self, session: &str) -> Vec<Item> {
         let open = self.sessions.remove(session).unwrap_or_default();
         open.turn.finish(Some("end_turn"), None)
     }
@@ -274,11 +274,11 @@ impl Conversation {
             }
             (Request::Fork { source, cwd }, Some(result)) => {
                 let session = text(result, "sessionId");
-                let items = self.told(&session);
+                let items = self.replayed(&session);
                 (session, ChangeKind::Fork { source, cwd, items })
             }
             (Request::Load { session, cwd }, Some(_)) => {
-                let items = self.told(&session);
+                let items = self.replayed(&session);
                 (session, ChangeKind::Align { cwd, items })
             }
             (Request::Resume { session, cwd }, Some(_)) => {

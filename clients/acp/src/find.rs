@@ -1,6 +1,6 @@
 //! Finds, among the entries of a tree, the history that an agent has replayed.
 
-use crate::told::{Kind, Told, said};
+use crate::history::{History, Kind, said};
 use crate::turn::Item;
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ pub enum Among {
 pub async fn find(
     client: &Client,
     at: Option<&str>,
-    told: &mut Told,
+    history: &mut History,
     among: Among,
 ) -> anyhow::Result<Option<String>> {
     let mut at = at.map(str::to_owned);
-    while !told.is_found() {
-        let Some(next) = child(client, at.as_deref(), told, among).await? else {
+    while !history.is_found() {
+        let Some(next) = child(client, at.as_deref(), history, among).await? else {
             break;
         };
         at = Some(next);
@@ -40,19 +40,19 @@ pub async fn find(
 pub async fn found(
     client: &Client,
     leaf: Option<&str>,
-    told: &mut Told,
+    history: &mut History,
 ) -> anyhow::Result<Option<String>> {
     let mut path = Vec::new();
     if let Some(leaf) = leaf {
         let entries = client.get_path().entry_id(leaf).await?.entries;
         path = entries.iter().map(words).collect();
-        if told.pass_all(&path) {
-            return find(client, Some(leaf), told, Among::All).await;
+        if history.pass_all(&path) {
+            return find(client, Some(leaf), history, Among::All).await;
         }
     }
-    let at = find(client, None, told, Among::All).await?;
-    if !told.is_begun() && told.pass_path(&path.concat()) {
-        return find(client, leaf, told, Among::All).await;
+    let at = find(client, None, history, Among::All).await?;
+    if !history.is_begun() && history.pass_path(&path.concat()) {
+        return find(client, leaf, history, Among::All).await;
     }
     Ok(at)
 }
@@ -61,7 +61,7 @@ pub async fn found(
 async fn child(
     client: &Client,
     at: Option<&str>,
-    told: &mut Told,
+    history: &mut History,
     among: Among,
 ) -> anyhow::Result<Option<String>> {
     let mut above: Vec<Option<String>> = vec![at.map(str::to_owned)];
@@ -72,10 +72,10 @@ async fn child(
             bail!("too many entries without a message follow each other");
         }
         for entry in client.get_children(parent.as_deref()).await?.entries {
-            let said = told.compared(words(&entry));
+            let said = history.compared(words(&entry));
             if said.is_empty() {
                 above.push(Some(entry.id().to_owned()));
-            } else if (among == Among::All || is_imported(&entry)) && told.pass(&said) {
+            } else if (among == Among::All || is_imported(&entry)) && history.pass(&said) {
                 return Ok(Some(entry.id().to_owned()));
             }
         }

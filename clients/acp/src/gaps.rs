@@ -170,7 +170,7 @@ fn a_message_without_room_leaves_a_gap() {
 
 /// A history whose `session/load` was not answered was once taken for new messages.
 #[test]
-fn a_history_whose_load_is_not_answered_is_not_told_again() {
+fn a_history_whose_load_is_not_answered_is_not_replayed_again() {
     let script = script();
     let is_lost = |number: usize| number == script.len() - 1;
     let again = &script[2];

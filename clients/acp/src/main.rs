@@ -5,11 +5,11 @@ mod envelope;
 mod find;
 #[cfg(test)]
 mod gaps;
+mod history;
 mod journal;
 mod live;
 mod record;
 mod relay;
-mod told;
 mod turn;
 
 use anyhow::Context;

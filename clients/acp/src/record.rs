@@ -2,8 +2,8 @@
 
 use crate::conversation::{Change, ChangeKind};
 use crate::find::{Among, find, follows, found, imported_tip, pass_results, words};
+use crate::history::{History, without_words_for_calls};
 use crate::journal::{ChangeIds, make_folder};
-use crate::told::{Told, without_words_for_calls};
 use crate::turn::Item;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -317,11 +317,11 @@ impl Recorder {
         position: &Position,
         items: &'i [(String, Item)],
     ) -> anyhow::Result<(Option<String>, Cow<'i, [(String, Item)]>)> {
-        let mut told = Told::of_items(items);
+        let mut history = History::of_items(items);
         let known = position.leaf.as_deref();
-        let mut leaf = find(client, known, &mut told, Among::Imported).await?;
-        let mut items = match told.is_begun() {
-            true => Cow::Owned(told.rest(items.to_vec())),
+        let mut leaf = find(client, known, &mut history, Among::Imported).await?;
+        let mut items = match history.is_begun() {
+            true => Cow::Owned(history.rest(items.to_vec())),
             false => Cow::Borrowed(items),
         };
         if leaf != position.leaf {
@@ -369,17 +369,17 @@ impl Recorder {
             self.begin(agent_session, cwd, ids).await?;
             return self.append(agent_session, with_ids(items, ids)).await;
         };
-        let mut told = Told::of(&items);
+        let mut history = History::of(&items);
         let client = self.open(&position).await?;
         // Without a whole history there is nothing to compare. A resumed session has none, a history may have gaps,
         // and one may begin with the text of a handoff. The conversation then continues after the last recorded
         // entry, or after the entries that an import has written below it.
-        if told.is_found() || position.is_text || items.iter().any(Item::is_gap) {
+        if history.is_found() || position.is_text || items.iter().any(Item::is_gap) {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
         }
-        let at = found(&client, position.leaf.as_deref(), &mut told).await?;
-        if told.is_found() {
+        let at = found(&client, position.leaf.as_deref(), &mut history).await?;
+        if history.is_found() {
             let is_behind = match (&position.leaf, &at) {
                 (Some(leaf), Some(at)) => follows(&client, leaf, at).await?,
                 _ => false,
@@ -395,7 +395,7 @@ impl Recorder {
                 ..position
             },
         )?;
-        self.append(agent_session, told.rest(with_ids(items, ids)))
+        self.append(agent_session, history.rest(with_ids(items, ids)))
             .await
     }
 
@@ -414,14 +414,14 @@ impl Recorder {
             is_text: false,
         };
         let client = self.open(&position).await?;
-        let mut told = Told::of(&items);
-        let is_whole = !told.is_found() && !items.iter().any(Item::is_gap);
+        let mut history = History::of(&items);
+        let is_whole = !history.is_found() && !items.iter().any(Item::is_gap);
         let leaf = match (home.handed_over, home.record) {
             (Some(entry), _) => {
                 let path = client.get_path().entry_id(&entry).await?.entries;
                 let path: Vec<_> = path.iter().flat_map(words).collect();
-                match is_whole && told.pass_path(&path) {
-                    true => find(&client, Some(&entry), &mut told, Among::All).await?,
+                match is_whole && history.pass_path(&path) {
+                    true => find(&client, Some(&entry), &mut history, Among::All).await?,
                     false => imported_tip(&client, Some(entry)).await?,
                 }
             }
@@ -429,7 +429,7 @@ impl Recorder {
                 Some(record) => Some(record),
                 None => client.get_leaf().await?.leaf_id,
             },
-            (None, _) => find(&client, None, &mut told, Among::All).await?,
+            (None, _) => find(&client, None, &mut history, Among::All).await?,
         };
         // The agent has another history: the conversation continues at the leaf.
         let leaf = match leaf {
@@ -438,9 +438,9 @@ impl Recorder {
         };
         self.keep(agent_session, Position { leaf, ..position })?;
         self.note(agent_session, ids).await?;
-        match is_whole && told.is_begun() {
+        match is_whole && history.is_begun() {
             true => {
-                self.append(agent_session, told.rest(with_ids(items, ids)))
+                self.append(agent_session, history.rest(with_ids(items, ids)))
                     .await
             }
             false => Ok(()),

@@ -156,10 +156,10 @@ struct Call {
 impl Call {
     /// Adds the members of a `tool_call` or `tool_call_update`. Other members keep their values.
     fn update(&mut self, update: &Map<String, Value>) {
-        let told = update.iter().filter(|(_, value)| !value.is_null());
-        let told = told.map(|(name, value)| (name.clone(), value.clone()));
-        self.members.extend(told);
-        self.name = self.name.take().or_else(|| told_name(update));
+        let given = update.iter().filter(|(_, value)| !value.is_null());
+        let given = given.map(|(name, value)| (name.clone(), value.clone()));
+        self.members.extend(given);
+        self.name = self.name.take().or_else(|| given_name(update));
         let title = || self.members.get("title").and_then(Value::as_str);
         self.title = self.title.take().or_else(|| title().map(str::to_owned));
     }
@@ -182,7 +182,7 @@ impl Call {
 }
 
 /// The name of the tool that the agent sends in `name`, or in its own member of `_meta`.
-fn told_name(update: &Map<String, Value>) -> Option<String> {
+fn given_name(update: &Map<String, Value>) -> Option<String> {
     let text = |value: Option<&Value>| {
         let text = value.and_then(Value::as_str);
         text.filter(|text| !text.is_empty()).map(str::to_owned)

@@ -80,14 +80,14 @@ struct Elicitation {
 impl About {
     /// Reads the answer to `initialize`.
     pub(crate) fn read(message: &Message<'_>) -> About {
-        let told: Initialized = message.result().unwrap_or_default();
-        let capabilities = told.agent_capabilities;
+        let given: Initialized = message.result().unwrap_or_default();
+        let capabilities = given.agent_capabilities;
         let sessions = capabilities.session_capabilities;
         // Gemini CLI joins the address of a resource and the first word of the prompt to one word.
-        let is_gemini = told.agent_info.name.to_lowercase().contains("gemini");
+        let is_gemini = given.agent_info.name.to_lowercase().contains("gemini");
         About {
             is_known: true,
-            name: told.agent_info.name,
+            name: given.agent_info.name,
             loads: capabilities.load_session,
             lists: sessions.list.is_some(),
             forks: sessions.fork.is_some(),
@@ -103,18 +103,18 @@ impl About {
             return None;
         }
         let result: &RawValue = message.result()?;
-        let mut told: Value = serde_json::from_str(result.get()).ok()?;
-        let capabilities = member(&mut told, "agentCapabilities")?;
+        let mut answer: Value = serde_json::from_str(result.get()).ok()?;
+        let capabilities = member(&mut answer, "agentCapabilities")?;
         capabilities.insert("loadSession".to_owned(), json!(true));
-        let capabilities = told.get_mut("agentCapabilities")?;
+        let capabilities = answer.get_mut("agentCapabilities")?;
         let sessions = member(capabilities, "sessionCapabilities")?;
         for (name, is_promised) in [("list", self.lists), ("fork", self.forks)] {
             if !is_promised {
                 sessions.insert(name.to_owned(), json!({}));
             }
         }
-        let told = told.to_string();
-        Some(replaced(line, span(line, result), told.as_bytes()))
+        let answer = answer.to_string();
+        Some(replaced(line, span(line, result), answer.as_bytes()))
     }
 }
 

@@ -167,7 +167,7 @@ pub(crate) struct Load {
     /// The session of treelined that has the branch, and the tip of the branch.
     pub(crate) branch: Option<(String, String)>,
     /// Whether the editor wants the history.
-    pub(crate) is_told: bool,
+    pub(crate) replays: bool,
     pub(crate) setup: Setup,
 }
 

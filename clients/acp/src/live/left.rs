@@ -5,8 +5,8 @@ use super::params::{Setup, place_params};
 use super::placed::Placed;
 use super::tree::step;
 use crate::find::words;
+use crate::history::{History, without_words_for_calls};
 use crate::record::{Place, Recorder};
-use crate::told::{Told, without_words_for_calls};
 use anyhow::bail;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -96,15 +96,15 @@ async fn open_again(
     }
     let params = place_params(Some(agent), setup);
     live.request("session/load", &params).await?;
-    let mut told = live.router().agents.take_heard(agent);
-    without_words_for_calls(&mut told);
+    let mut heard = live.router().agents.take_heard(agent);
+    without_words_for_calls(&mut heard);
     let mut path = Vec::new();
     if let Some(leaf) = &found.leaf {
         let entries = found.client.get_path().entry_id(leaf).await?.entries;
         path = entries.iter().flat_map(words).collect();
     }
-    let mut told = Told::of(&told);
-    if told.is_found() || !told.pass_path(&path) || !told.is_found() {
+    let mut history = History::of(&heard);
+    if history.is_found() || !history.pass_path(&path) || !history.is_found() {
         bail!("the session has gone on elsewhere");
     }
     Ok(())

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_calls_and_results_are_told() {
+    fn messages_calls_and_results_are_replayed() {
         let entry = |message: Value| json!({ "type": "message", "id": "a", "message": message });
         let user = entry(json!({ "role": "user", "content": "one" }));
         let text = json!({ "type": "text", "text": "one" });
@@ -91,21 +91,24 @@ mod tests {
         let answer = entry(json!({ "role": "assistant", "content": [
             { "type": "thinking", "thinking": "Hm." }, { "type": "text", "text": "I look." },
             { "type": "toolCall", "id": "c1", "name": "bash", "arguments": { "command": "ls" } } ] }));
-        let told = updates(&answer);
-        let kinds: Vec<_> = told.iter().map(|update| &update["sessionUpdate"]).collect();
+        let replayed = updates(&answer);
+        let kinds: Vec<_> = replayed
+            .iter()
+            .map(|update| &update["sessionUpdate"])
+            .collect();
         assert_eq!(
             kinds,
             ["agent_thought_chunk", "agent_message_chunk", "tool_call"]
         );
-        assert_eq!(told[2]["rawInput"]["command"], "ls");
+        assert_eq!(replayed[2]["rawInput"]["command"], "ls");
         let result = entry(
             json!({ "role": "toolResult", "toolCallId": "c1", "isError": true,
             "content": [{ "type": "text", "text": "total 0" }, { "type": "other" }] }),
         );
-        let told = updates(&result);
-        assert_eq!(told[0]["status"], "failed");
-        assert_eq!(told[0]["content"][0]["content"]["text"], "total 0");
-        assert_eq!(told[0]["content"].as_array().unwrap().len(), 1);
+        let replayed = updates(&result);
+        assert_eq!(replayed[0]["status"], "failed");
+        assert_eq!(replayed[0]["content"][0]["content"]["text"], "total 0");
+        assert_eq!(replayed[0]["content"].as_array().unwrap().len(), 1);
         assert!(updates(&json!({ "type": "label", "label": "x" })).is_empty());
     }
 }

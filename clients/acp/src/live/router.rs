@@ -329,7 +329,7 @@ impl Router {
             id: id.to_owned(),
             session: session.to_owned(),
             branch: branch.map(|(tree, entry)| (tree.to_owned(), entry.to_owned())),
-            is_told: method == "session/load",
+            replays: method == "session/load",
             setup: setup(message)?,
         })
     }

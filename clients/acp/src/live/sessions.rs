@@ -246,8 +246,8 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
     let entry = place.leaf.clone();
     let at = entry.as_deref();
     let there = open(live, &load.session, &load.setup, recorder, &place, at).await?;
-    if let Some(entry) = entry.as_ref().filter(|_| load.is_told) {
-        told(live, &load.session, &place, entry).await?;
+    if let Some(entry) = entry.as_ref().filter(|_| load.replays) {
+        replay_to(live, &load.session, &place, entry).await?;
     }
     begin(live, recorder, &there, &place, entry).await?;
     switch(live, &load.session, &there.agent, recorder);
@@ -260,7 +260,7 @@ async fn opened(live: &Live, load: &Load, recorder: &mut Recorder) -> anyhow::Re
 }
 
 /// Sends the history up to an entry to the editor.
-async fn told(live: &Live, session: &str, place: &Place, entry: &str) -> anyhow::Result<()> {
+async fn replay_to(live: &Live, session: &str, place: &Place, entry: &str) -> anyhow::Result<()> {
     let mut since = None::<String>;
     loop {
         let mut page = place.client.get_path().entry_id(entry);

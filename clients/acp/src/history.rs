@@ -83,7 +83,7 @@ fn stands_for_call(text: &str) -> bool {
 
 /// The messages of a history, as parts, and the position up to which they are found in a session.
 #[derive(Clone)]
-pub struct Told {
+pub struct History {
     /// The parts, each with the number of its item.
     parts: Vec<(usize, Said)>,
     part: usize,
@@ -92,17 +92,20 @@ pub struct Told {
     has_calls: bool,
 }
 
-impl Told {
+impl History {
     /// Makes a history whose position is its beginning. If the history has no calls, the calls of entries are not
     /// compared.
-    pub fn of(items: &[Item]) -> Told {
-        let mut told = Told::of_all(items.iter());
-        told.has_calls = told.parts.iter().any(|(_, (kind, _))| *kind == Kind::Call);
-        told
+    pub fn of(items: &[Item]) -> History {
+        let mut history = History::of_all(items.iter());
+        history.has_calls = history
+            .parts
+            .iter()
+            .any(|(_, (kind, _))| *kind == Kind::Call);
+        history
     }
 
-    pub fn of_items<T>(items: &[(T, Item)]) -> Told {
-        Told::of_all(items.iter().map(|(_, item)| item))
+    pub fn of_items<T>(items: &[(T, Item)]) -> History {
+        History::of_all(items.iter().map(|(_, item)| item))
     }
 
     /// The parts of an entry that are compared.
@@ -111,7 +114,7 @@ impl Told {
         entry
     }
 
-    fn of_all<'a>(items: impl Iterator<Item = &'a Item>) -> Told {
+    fn of_all<'a>(items: impl Iterator<Item = &'a Item>) -> History {
         let parts = items.enumerate().flat_map(|(number, item)| {
             let said = match item {
                 Item::Message(message) => said(message),
@@ -119,7 +122,7 @@ impl Told {
             };
             said.into_iter().map(move |said| (number, said))
         });
-        Told {
+        History {
             parts: parts.collect(),
             part: 0,
             bytes: 0,
@@ -143,7 +146,7 @@ impl Told {
         for (kind, words) in entry {
             let mut words = words.as_str();
             loop {
-                let Some((_, (told_kind, told))) = self.parts.get(part) else {
+                let Some((_, (told_kind, history))) = self.parts.get(part) else {
                     // Only an answer may have more text than the history: a message of the user is always replayed
                     // whole.
                     let is_begun = part > self.part && *kind != Kind::User;
@@ -154,12 +157,12 @@ impl Told {
                     };
                     return is_begun;
                 };
-                let ahead = told.get(bytes..).unwrap_or_default();
+                let ahead = history.get(bytes..).unwrap_or_default();
                 if told_kind != kind {
                     return false;
                 }
                 if let Some(rest) = ahead.strip_prefix(words) {
-                    bytes = told.len() - rest.len();
+                    bytes = history.len() - rest.len();
                     if rest.is_empty() {
                         (part, bytes) = (part + 1, 0);
                     }
@@ -196,14 +199,14 @@ impl Told {
     /// match.
     pub fn pass_path(&mut self, path: &[Said]) -> bool {
         let path = joined(self.compared(path.to_vec()).into_iter());
-        let told = joined(self.parts.iter().map(|(_, said)| said.clone()));
+        let history = joined(self.parts.iter().map(|(_, said)| said.clone()));
         let tail = |end: usize| {
-            let told = told.iter().take(end).rev();
-            let same = path.iter().rev().zip(told).take(MAX_TAIL);
+            let history = history.iter().take(end).rev();
+            let same = path.iter().rev().zip(history).take(MAX_TAIL);
             same.take_while(|((a, _), (b, _))| a == b).count()
         };
         let mut best = (0, 0);
-        for end in 1..=told.len() {
+        for end in 1..=history.len() {
             let length = tail(end);
             if length > best.0 {
                 best = (length, end);
@@ -213,7 +216,7 @@ impl Told {
         if length == 0 {
             return false;
         }
-        let parts: usize = told.iter().take(end).map(|(_, count)| count).sum();
+        let parts: usize = history.iter().take(end).map(|(_, count)| count).sum();
         (self.part, self.bytes) = (parts, 0);
         true
     }
@@ -288,7 +291,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told() -> Vec<(u8, Item)> {
+    fn history() -> Vec<(u8, Item)> {
         let agent = json!({ "role": "assistant", "content": [
             { "type": "thinking", "thinking": "Hm." }, { "type": "text", "text": "I look." },
             { "type": "toolCall", "name": "ls" }, { "type": "toolCall", "name": "cat" }] });
@@ -301,20 +304,20 @@ mod tests {
     }
 
     fn items() -> Vec<Item> {
-        told().into_iter().map(|(_, item)| item).collect()
+        history().into_iter().map(|(_, item)| item).collect()
     }
 
     /// An import brought the first call while the turn was running.
     #[test]
     fn a_message_that_is_there_in_part_has_its_other_blocks() {
-        let mut all = Told::of(&items());
+        let mut all = History::of(&items());
         assert!(all.pass(&[(Kind::User, "onetwo".to_owned())]));
         assert!(all.pass(&[
             (Kind::Agent, "Ilook.".to_owned()),
             (Kind::Call, String::new())
         ]));
         assert!(!all.is_found());
-        let rest = all.rest(told());
+        let rest = all.rest(history());
         assert_eq!(rest.len(), 2);
         let (1, Item::Message(message)) = &rest[0] else {
             panic!("{rest:?}")
@@ -331,9 +334,9 @@ mod tests {
     fn a_message_of_the_user_that_says_more_is_another_one() {
         let user = |text: &str| vec![(Kind::User, text.to_owned())];
         for other in ["onetwothree", "one", "two"] {
-            assert!(!Told::of(&items()).pass(&user(other)), "{other}");
+            assert!(!History::of(&items()).pass(&user(other)), "{other}");
         }
-        assert_eq!(Told::of(&items()).rest(told()).len(), 3);
+        assert_eq!(History::of(&items()).rest(history()).len(), 3);
     }
 
     fn agent(blocks: &Value) -> Item {
@@ -359,16 +362,16 @@ mod tests {
             items().remove(0),
             agent(&json!([ran, text("Done."), ran, text("Really.")])),
         ];
-        assert!(!Told::of(&items).pass_all(&path));
+        assert!(!History::of(&items).pass_all(&path));
         without_words_for_calls(&mut items);
-        let mut told = Told::of(&items);
-        assert!(told.pass_all(&path) && told.is_found());
-        let mut told = Told::of(&items);
-        assert!(told.pass_path(&path.concat()) && told.is_found());
+        let mut history = History::of(&items);
+        assert!(history.pass_all(&path) && history.is_found());
+        let mut history = History::of(&items);
+        assert!(history.pass_path(&path.concat()) && history.is_found());
         // In a history with calls, such words are the model's own.
         let mut items = [agent(&json!([ran, { "type": "toolCall", "name": "ls" }]))];
         without_words_for_calls(&mut items);
-        assert_eq!(Told::of(&items).parts.len(), 2);
+        assert_eq!(History::of(&items).parts.len(), 2);
     }
 
     #[test]
@@ -377,10 +380,10 @@ mod tests {
         let items = [agent(
             &json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two" }]),
         )];
-        let mut told = Told::of(&items);
-        assert!(!told.pass_all(&[said("one"), said("three")]));
-        assert!(!told.is_begun());
-        assert!(told.pass_all(&[said("one")]) && !told.is_found());
+        let mut history = History::of(&items);
+        assert!(!history.pass_all(&[said("one"), said("three")]));
+        assert!(!history.is_begun());
+        assert!(history.pass_all(&[said("one")]) && !history.is_found());
     }
 
     /// The first words of a path that was handed over are a summary, and the words of its second entry come again
@@ -388,10 +391,10 @@ mod tests {
     #[test]
     fn the_end_of_a_path_is_found_behind_another_beginning() {
         let path = said(&json!({ "role": "assistant", "content": "I look." }));
-        let mut all = Told::of(&items());
+        let mut all = History::of(&items());
         assert!(all.pass_path(&path));
         assert!(!all.is_found());
         let other = said(&json!({ "role": "assistant", "content": "Another" }));
-        assert!(!Told::of(&items()).pass_path(&other));
+        assert!(!History::of(&items()).pass_path(&other));
     }
 }
