@@ -45,7 +45,6 @@ export class Daemon {
       cwd,
       env: env ?? process.env,
       stdio: ['pipe', 'pipe', 'pipe'],
-      windowsHide: true,
     });
     const splitter = new LineSplitter();
     this.#child.stdout.on('data', (chunk: Uint8Array) => {

@@ -7,6 +7,9 @@ import { dirname, join } from 'node:path';
 /** The environment variable that names the program. */
 const VARIABLE = 'TREELINED_BIN';
 
+/** The name of the program. */
+const PROGRAM = 'treelined';
+
 /** The package with the programs for this platform. npm installs it together with this package. */
 export const PLATFORM = `treelined-${process.platform}-${process.arch}`;
 
@@ -27,11 +30,10 @@ export function findProgram(
   if (named !== undefined) return { command: named, tried: [place(named, env)] };
   const variable = env[VARIABLE];
   if (variable) return { command: variable, tried: [`${place(variable, env)} (${VARIABLE})`] };
-  const name = process.platform === 'win32' ? 'treelined.exe' : 'treelined';
-  const own = programOfPlatform(name);
+  const own = programOfPlatform(PROGRAM);
   if (own !== undefined) return { command: own, tried: [own] };
-  const tried = [`${VARIABLE} (not set)`, `the package ${PLATFORM}`, place(name, env)];
-  return { command: name, tried };
+  const tried = [`${VARIABLE} (not set)`, `the package ${PLATFORM}`, place(PROGRAM, env)];
+  return { command: PROGRAM, tried };
 }
 
 /** The path of a program in the platform package; undefined if this package is not installed. */

@@ -14,12 +14,11 @@ if (binary === undefined) {
 }
 const { version } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
 const vsix = resolve(out ?? `treelined-${target}-${version}.vsix`);
-const program = target.startsWith('win32') ? 'treelined.exe' : 'treelined';
 
 await rm(`${folder}/bin`, { recursive: true, force: true });
 await mkdir(`${folder}/bin`);
-await cp(binary, `${folder}/bin/${program}`);
-await chmod(`${folder}/bin/${program}`, 0o755);
+await cp(binary, `${folder}/bin/treelined`);
+await chmod(`${folder}/bin/treelined`, 0o755);
 try {
   const options = [
     '--no-dependencies',

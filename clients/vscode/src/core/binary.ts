@@ -12,13 +12,14 @@ export interface Places {
   env: NodeJS.ProcessEnv;
 }
 
+const PROGRAM = 'treelined';
+
 /**
  * Returns the path of the daemon. Looks in the setting, TREELINED_BIN, the extension's folder and the PATH, in this
  * order.
  */
 export function findDaemon(places: Places): string {
   const { setting, extensionDir, env } = places;
-  const name = process.platform === 'win32' ? 'treelined.exe' : 'treelined';
   const tried: string[] = [];
   const found = (path: string, from: string): string | undefined => {
     if (isProgram(path)) return path;
@@ -33,11 +34,11 @@ export function findDaemon(places: Places): string {
   };
   if (setting !== '') return named(setting, 'the setting treelined.command');
   if (env.TREELINED_BIN) return named(env.TREELINED_BIN, 'TREELINED_BIN');
-  const own = found(join(extensionDir, 'bin', name), 'in the extension');
+  const own = found(join(extensionDir, 'bin', PROGRAM), 'in the extension');
   if (own !== undefined) return own;
-  const path = onPath(name, env);
+  const path = onPath(PROGRAM, env);
   if (path !== undefined) return path;
-  throw missing([...tried, `${name} on the PATH`]);
+  throw missing([...tried, `${PROGRAM} on the PATH`]);
 }
 
 function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
