@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_headings_are_no_sections() {
+    fn hostile_headings_are_not_sections() {
         for text in [
             "",
             "##",

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_kept_as_text() {
+    fn arguments_that_are_not_an_object_are_kept_as_text() {
         for (arguments, object) in [
             (r#"{"a":1}"#, r#"{"a":1}"#),
             ("null", "{}"),

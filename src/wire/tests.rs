@@ -84,7 +84,7 @@ fn raw_members_keep_their_bytes() {
 }
 
 #[test]
-fn an_empty_answer_is_no_opinion() {
+fn an_empty_answer_is_not_an_opinion() {
     for empty in ["{}", "[]", "null"] {
         let params: AnswerEventParams = accepted(&format!(r#"{{"eventId":"e","result":{empty}}}"#));
         let (event_id, reply) = params.reply().unwrap();

@@ -91,7 +91,7 @@ fn the_program_reads_the_request_and_its_output_is_the_summary() {
 }
 
 #[test]
-fn output_that_is_no_summary_is_a_failure_and_changes_nothing() {
+fn output_that_is_not_a_summary_is_a_failure_and_changes_nothing() {
     for (body, cause) in [
         ("exit 7", "program"),
         ("kill -9 $$", "program"),

@@ -336,7 +336,7 @@ fn the_log_lists_moves_newest_first() {
 }
 
 #[test]
-fn summaries_that_are_no_moves_are_not_in_the_log() {
+fn summaries_that_are_not_moves_are_not_in_the_log() {
     let log = Log::new("s1")
         .user("u1", "", "x")
         .assistant("a1", "u1", "x")

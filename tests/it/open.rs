@@ -284,7 +284,7 @@ fn a_cycle_becomes_a_flagged_root() {
 }
 
 #[test]
-fn a_second_header_is_reported_and_is_no_entry() {
+fn a_second_header_is_reported_and_is_not_an_entry() {
     let mut d = check(
         include_bytes!("../data/second-header.jsonl"),
         &[("secondHeader", 3)],
@@ -483,7 +483,7 @@ fn every_walk_ends_on_cycles_and_duplicate_ids() {
 
 /// A line with only a number was once taken for an entry and became the leaf.
 #[test]
-fn a_scalar_line_is_no_entry_and_not_the_leaf() {
+fn a_scalar_line_is_not_an_entry_and_not_the_leaf() {
     let text = format!(
         "{}42\n",
         Log::new("s1")

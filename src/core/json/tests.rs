@@ -244,7 +244,7 @@ fn agrees_with_serde_json_on_damaged_texts() {
 }
 
 #[test]
-fn never_panics_on_bytes_that_are_no_text() {
+fn never_panics_on_bytes_that_are_not_text() {
     let mut random = Random(7);
     for _ in 0..60_000 {
         let mut text: Vec<u8> = (0..random.below(40))

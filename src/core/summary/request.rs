@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_entries_are_skipped() {
+    fn values_that_are_not_entries_are_skipped() {
         let given = [
             "",
             "5",

@@ -306,7 +306,7 @@ mod tests {
     /// daemon kept the deleted file open even after the session was closed. The fragment is read once, and once more at
     /// the end.
     #[test]
-    fn an_incomplete_fragment_is_no_arrival() {
+    fn an_incomplete_fragment_is_not_an_arrival() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(

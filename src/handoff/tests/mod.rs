@@ -437,7 +437,7 @@ fn a_long_prompt_is_a_file() {
 
 /// Once a prompt `-x` was taken for an option of the agent.
 #[test]
-fn a_prompt_is_no_option() {
+fn a_prompt_is_not_an_option() {
     let world = World::new();
     let mut path = conversation();
     path.push(json!({ "role": "user", "content": "--help me" }));

@@ -86,7 +86,7 @@ fn the_members_of_an_entry_are_copied_byte_for_byte() {
 }
 
 #[test]
-fn names_and_moves_of_the_leaf_are_no_entries() {
+fn names_and_moves_of_the_leaf_are_not_entries() {
     let source = lines(&[
         r#"{"type":"title","title":"Old"}"#,
         HEADER,

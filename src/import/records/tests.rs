@@ -139,7 +139,7 @@ fn a_record_glued_to_a_torn_one_is_found_wherever_it_was_torn() {
 }
 
 #[test]
-fn objects_inside_a_torn_record_are_no_records() {
+fn objects_inside_a_torn_record_are_not_records() {
     let torn = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"a{}b"},{"n":[1]}]},"uuid":"x"}"#;
     for end in 1..torn.len() {
         assert_eq!(cut(&torn[..end]), [bad(0, end as u64)], "{}", &torn[..end]);

@@ -152,7 +152,7 @@ fn changes_that_do_not_fit_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn requests_with_equal_ids_and_elements_that_are_no_requests_keep_their_positions() {
+fn requests_with_equal_ids_and_elements_that_are_not_requests_keep_their_positions() {
     let log = [
         state(&[
             asked("a", "One?"),

@@ -217,7 +217,7 @@ fn appends_of_both_kinds_may_arrive_together() {
 }
 
 #[test]
-fn a_branch_below_the_leaf_is_no_conflict() {
+fn a_branch_below_the_leaf_is_not_a_conflict() {
     let (mut d, path) = begun();
     let mut second = other(&d, &path);
     grow(&mut second, "a1", "b1");

@@ -177,7 +177,7 @@ fn an_append_is_announced_with_ids_and_without_bodies() {
 }
 
 #[test]
-fn an_append_below_another_parent_is_no_navigation() {
+fn an_append_below_another_parent_is_not_a_navigation() {
     let mut d = Daemon::start();
     for name in ["session_opened", "session_closed", "entries_appended"] {
         d.ignore(name);

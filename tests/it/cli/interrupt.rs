@@ -58,7 +58,7 @@ fn at_a_terminal(home: &Home, command: &str, pager: &str) -> Option<String> {
 }
 
 #[test]
-fn long_output_goes_through_the_pager_and_an_early_end_of_it_is_no_error() {
+fn long_output_goes_through_the_pager_and_an_early_end_of_it_is_not_an_error() {
     let home = Home::new();
     branched(&home);
     let run = |command: &str, pager: &str| at_a_terminal(&home, command, pager);
@@ -98,7 +98,7 @@ fn long_output_goes_through_the_pager_and_an_early_end_of_it_is_no_error() {
 
 /// Some commands once ended with an error if their output pipe was closed early.
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_reader_that_leaves_early_is_not_an_error() {
     let home = Home::new();
     branched(&home);
     let mut child = home.command(&["list", "--all"], &[]).spawn().unwrap();

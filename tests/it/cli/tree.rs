@@ -178,7 +178,7 @@ fn the_hints_of_tree_name_options_that_show_more() {
 }
 
 #[test]
-fn tree_is_no_wider_than_the_terminal() {
+fn tree_is_not_wider_than_the_terminal() {
     let home = Home::new();
     let mut log = Log::new("s1").user(
         "n0",
@@ -234,7 +234,7 @@ fn names_and_labels_are_printed_without_control_characters() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let home = Home::new();
     let mut log = Log::new("s1").user("n0", "", "first");
     for number in 0..5000 {

@@ -116,7 +116,7 @@ fn a_clients_compaction_carries_usage_and_tokens_and_keeps_entries_on_the_path()
 
 /// A compaction that a client cancelled was once answered as a cancelled request and announced as a failure.
 #[test]
-fn a_cancelled_compaction_is_no_failure() {
+fn a_cancelled_compaction_is_not_a_failure() {
     let mut d = asked();
     talk(&mut d);
     let id = d.send("compact", json!({"keepRecentTokens": 200}));

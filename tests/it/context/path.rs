@@ -89,7 +89,7 @@ fn settings_are_the_last_on_the_path() {
 }
 
 #[test]
-fn bookkeeping_is_no_message() {
+fn bookkeeping_is_not_a_message() {
     let log = plain()
         .label("l1", "a2", "u1", json!("x"))
         .entry("custom", "c1", "l1", json!({"customType": "x", "data": {}}))

@@ -84,7 +84,7 @@ fn the_beginning_of_an_id_names_a_purged_session() {
 
 /// Bytes that were deleted on purpose were once reported as a problem of the session, with exit code 1.
 #[test]
-fn forgotten_sources_are_no_problem_and_lost_ones_are() {
+fn forgotten_sources_are_not_a_problem_and_lost_ones_are() {
     let home = Home::new();
     let (d, result) = imported(&home);
     drop(d);

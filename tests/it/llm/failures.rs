@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn a_response_that_is_no_summary_is_a_failure() {
+fn a_response_that_is_not_a_summary_is_a_failure() {
     let anthropic = |events: String| ("anthropic", stream_response(&events, true));
     let openai = |events: String| ("openai", stream_response(&events, true));
     let tool =

@@ -136,7 +136,7 @@ fn set_leaf_and_branch_compare_ids() {
 }
 
 #[test]
-fn a_navigation_to_the_message_in_front_of_a_state_entry_is_no_move() {
+fn a_navigation_to_the_message_in_front_of_a_state_entry_is_not_a_move() {
     let (mut d, path) = two_turns();
     state(&mut d, "s1");
     let lines = file_lines(&path).len();
@@ -149,7 +149,7 @@ fn a_navigation_to_the_message_in_front_of_a_state_entry_is_no_move() {
 }
 
 #[test]
-fn a_new_leaf_with_the_step_of_the_old_one_is_no_move() {
+fn a_new_leaf_with_the_step_of_the_old_one_is_not_a_move() {
     let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     state(&mut d, "s1");

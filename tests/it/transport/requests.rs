@@ -48,7 +48,7 @@ fn lines_that_are_not_json_are_parse_errors() {
 }
 
 #[test]
-fn json_that_is_no_request_object_is_an_invalid_request() {
+fn json_that_is_not_a_request_object_is_an_invalid_request() {
     for line in [
         "null",
         "42",

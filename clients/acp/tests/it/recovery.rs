@@ -106,7 +106,7 @@ fn the_record_of_an_agent_is_completed_by_the_start_of_another() {
 }
 
 #[test]
-fn a_torn_journal_and_lines_that_are_not_json_are_no_obstacle() {
+fn a_torn_journal_and_lines_that_are_not_json_are_not_an_obstacle() {
     let folders = Folders::new();
     folders.killed_after(Path::new("/nonexistent/treelined"), 2);
     let [path] = &folders.journals()[..] else {

@@ -216,7 +216,7 @@ async fn the_error_of_a_failed_start_quotes_stderr() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_daemon_is_recognized() {
+async fn a_program_that_is_not_a_daemon_is_recognized() {
     let builder = Client::builder().program("echo").arg("hello");
     let error = soon(builder.spawn()).await.unwrap_err().to_string();
     let expected = r#"the program is not a treelined daemon: it wrote "hello""#;

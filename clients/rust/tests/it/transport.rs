@@ -69,7 +69,7 @@ async fn unknown_notifications_keep_their_params() {
 }
 
 #[tokio::test]
-async fn unknown_enum_values_are_no_errors() {
+async fn unknown_enum_values_are_not_errors() {
     let (client, mut daemon) = FakeDaemon::connect(Client::builder()).await;
     let call = tokio::spawn(client.set_leaf(None).into_future());
     let request = daemon.receive().await;

@@ -325,7 +325,7 @@ fn synthesized_messages_have_the_members_of_their_entry() {
 }
 
 #[test]
-fn an_empty_branch_summary_is_no_message_and_a_timestamp_that_is_none_is_zero() {
+fn an_empty_branch_summary_is_not_a_message_and_a_timestamp_that_is_none_is_zero() {
     let entry = json!({"type": "branch_summary", "fromId": "f", "summary": ""});
     check(&[entry], &[]);
     let entry = json!({"type": "branch_summary", "summary": "b", "timestamp": "yesterday"});

@@ -105,7 +105,7 @@ fn a_reference_to_a_leaf_record_means_the_position_it_records() {
 }
 
 #[test]
-fn the_leaf_record_of_an_import_is_no_move() {
+fn the_leaf_record_of_an_import_is_not_a_move() {
     let mut tree = tree(&["a -", "b a", "r a !", "c b", "i b +"]);
     assert_eq!(tree.file_leaf(), tree.find("b"));
     tree.set_leaf(tree.find("b"));

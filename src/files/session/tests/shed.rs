@@ -32,7 +32,7 @@ pub(super) async fn shed(session: &Session, head: &str) {
 /// A daemon had not yet read the last lines of a file when others replaced it and then shed a branch of these lines. It
 /// took them for late lines and copied them again, so that the branch could never come back.
 #[test]
-fn lines_that_were_shed_meanwhile_are_no_late_lines() {
+fn lines_that_were_shed_meanwhile_are_not_late_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let at = Location::of_path(&path).unwrap();

@@ -178,7 +178,7 @@ impl LogSource for Mover {
 
 /// An append once met the follower that moved the file to the trash, and failed with `storageIo`.
 #[test]
-fn a_file_that_goes_to_the_trash_while_it_is_compared_is_no_failure_of_the_disk() {
+fn a_file_that_goes_to_the_trash_while_it_is_compared_is_not_a_failure_of_the_disk() {
     let setup = Setup::of(&[line(1)]);
     let at = Location::of_path(&setup.path()).unwrap();
     let file = setup.open();

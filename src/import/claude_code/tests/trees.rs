@@ -239,7 +239,7 @@ fn a_sibling_with_the_same_time_and_content_is_a_copy() {
 }
 
 #[test]
-fn texts_of_the_harness_are_no_messages_of_a_person() {
+fn texts_of_the_harness_are_not_messages_of_a_person() {
     for (body, name) in [
         ("<command-name>/x</command-name>", "command"),
         ("\\n  <local-command-stdout>x", "command-output"),

@@ -109,7 +109,7 @@ fn rollbacks_in_a_row_compose_on_the_path() {
 }
 
 #[test]
-fn a_message_of_the_harness_is_no_turn() {
+fn a_message_of_the_harness_is_not_a_turn() {
     let kinds = |kind: &str, text: &str| {
         let content = json!([{"type": "input_text", "text": text}]);
         let said = json!({"content_item_kinds": [kind]});

@@ -77,7 +77,7 @@ fn a_pipe_in_place_of_a_rollout_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_no_event_is_refused() {
+fn what_is_not_an_event_is_refused() {
     let deep = "[".repeat(100_000);
     for text in [
         "",

@@ -123,7 +123,7 @@ fn goose_forks_share_the_keys_of_their_messages() {
 
 /// goose itself wrote the fixture. It compacted a conversation twice.
 #[test]
-fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() {
+fn goose_compactions_are_entries_and_commands_are_not_a_part_of_the_conversation() {
     let sessions = sessions("goose/compacted.db", Tool::Goose, &goose::Goose);
     let drawn = sessions[0].drawn();
     let lines = drawn.lines().filter(|line| {

@@ -343,7 +343,7 @@ fn text_that_is_not_unicode_and_nul_are_replaced() {
 }
 
 #[test]
-fn arguments_that_are_no_object_become_a_text() {
+fn arguments_that_are_not_an_object_become_a_text() {
     for (arguments, text) in [
         (json!("*** Begin Patch"), "*** Begin Patch"),
         (json!([1]), "[1]"),

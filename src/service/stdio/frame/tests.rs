@@ -194,7 +194,7 @@ fn a_bom_is_tolerated_at_the_start_only() {
 }
 
 #[test]
-fn a_line_that_is_no_header_is_a_message() {
+fn a_line_that_is_not_a_header_is_a_message() {
     check_lines("garbage\n{}\n", &[message("garbage"), message("{}")]);
     check_lines("42\nnull\n", &[message("42"), message("null")]);
     check_lines("null", &[message("null")]);

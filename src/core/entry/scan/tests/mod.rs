@@ -263,7 +263,7 @@ fn headers() {
 }
 
 #[test]
-fn parents_that_are_no_strings() {
+fn parents_that_are_not_strings() {
     for (member, parent) in [
         ("", Parent::Absent),
         (r#","parentId":7"#, Parent::Absent),
@@ -277,7 +277,7 @@ fn parents_that_are_no_strings() {
 }
 
 #[test]
-fn lines_that_are_no_entries() {
+fn lines_that_are_not_entries() {
     for blank in ["", " ", "\r", " \t\r"] {
         assert_eq!(scan_line(blank.as_bytes()), Ok(Line::Blank));
         assert_eq!(

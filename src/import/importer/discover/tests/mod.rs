@@ -304,7 +304,7 @@ fn a_missing_path_and_one_in_the_session_directory_are_errors() {
 
 /// pi and Codex both have a folder named `sessions`.
 #[test]
-fn the_session_directory_is_no_home_of_a_tool() {
+fn the_session_directory_is_not_a_home_of_a_tool() {
     let place = Place::new();
     place.put("sessions/.imports/ledger.jsonl", PI);
     place.put("sessions/--w--/1_p.jsonl", PI);
