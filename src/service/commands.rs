@@ -60,7 +60,7 @@ impl OfferedCommands {
         if is_taken || BUILT_IN.lines().any(|built_in| built_in == name) {
             let message = match is_taken {
                 true => format!("another connection offers the command {name:?}"),
-                false => format!("clients have a command {name:?} of their own"),
+                false => format!("clients have their own command {name:?}"),
             };
             let details = json!({ "name": name });
             return Err(Error::new(Kind::CommandExists, message).with_details(details));

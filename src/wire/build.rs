@@ -1,5 +1,5 @@
 //! Compresses the documents of `schema/` that the program sends and writes. The folder `documents/` has links to these
-//! documents, since the package of a crate has only files of its own folder.
+//! documents, since the package of a crate has only files of its folder.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;

@@ -365,7 +365,7 @@ session_params! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ContextFormat {
-    /// Messages as stored; summaries and messages of plugins have roles of their own.
+    /// Messages as stored; summaries and messages of plugins have their own roles.
     #[default]
     Agent,
     /// Messages with the roles `system`, `user`, `assistant` and `toolResult` only.

@@ -204,7 +204,7 @@ pub struct HitBranch {
     /// Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<LeftReason>,
-    /// The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and
+    /// The first message of the path to the leaf after `leftAt`: what was tried instead. Only in the mode `ask`, and
     /// off the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<SaidText>,

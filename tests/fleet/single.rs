@@ -187,8 +187,8 @@ pub(crate) fn program() -> PathBuf {
     String::from_utf8(output.stdout).unwrap().trim().into()
 }
 
-/// A port that is free at this moment. It is below the ports that Linux gives to connections and to listeners without a
-/// port of their own, so that no other program takes it by chance.
+/// A port that is free at this moment. It is below the ports that Linux gives to connections and to listeners that
+/// name no port, so that no other program takes it by chance.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id().wrapping_mul(97);

@@ -133,7 +133,7 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
 }
 
 /// Several daemons write the row of one session in any order, and the newest row stays. A daemon took the revision of its
-/// last row for that of an older one, and wrote an older row over a newer one of its own.
+/// last row for that of an older one, and wrote an older row over its own newer one.
 #[test]
 fn an_older_row_never_replaces_a_newer_one() {
     let Some(fleet) = Fleet::get(32) else { return };

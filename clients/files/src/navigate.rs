@@ -138,7 +138,7 @@ impl Navigations {
     }
 }
 
-/// Lines as one line: clients show a notice, and the reason of a refusal, on a line of their own.
+/// Lines as one line: clients show a notice, and the reason of a refusal, on a separate line.
 fn one_line(lines: &str) -> String {
     lines.lines().collect::<Vec<_>>().join("; ")
 }

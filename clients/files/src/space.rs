@@ -11,7 +11,7 @@ use std::path::Path;
 /// The most bytes of a root's shadow repository.
 pub const BUDGET: u64 = 2 << 30;
 
-/// So many objects with a file of their own are packed when nothing else is to be done.
+/// So many objects in separate files are packed when nothing else is to be done.
 pub const LOOSE: usize = 1_000;
 
 /// The size and the number of records of a shadow repository.
@@ -89,7 +89,7 @@ pub fn prune(root: &Root, lock: &Lock, budget: u64) -> anyhow::Result<usize> {
     Ok(dropped)
 }
 
-/// Packs the objects of a shadow repository if `least` of them or more have a file of their own. Returns whether it has packed
+/// Packs the objects of a shadow repository if `least` of them or more are in separate files. Returns whether it has packed
 /// them.
 pub fn pack_loose(root: &Root, lock: &Lock, least: usize) -> anyhow::Result<bool> {
     let shadow = root.shadow(lock)?;

@@ -355,7 +355,7 @@ fn hooks_of_others_stay() {
         added.contains("say done") && added.contains("// loud"),
         "{added}"
     );
-    // A person has put our hook into one of their own groups.
+    // A person has put our hook into one of their groups.
     let mixed = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"/usr/bin/treelined import --hook claude-code"}]}]}}"#;
     let removed = HOOKS.remove(&program(), mixed).unwrap().unwrap();
     assert_eq!(

@@ -101,7 +101,7 @@ pub(super) fn block(raw: &[u8]) -> Option<Block<'_>> {
         }
         Some("tool_result") => Block::Result,
         Some("image") => return image(raw),
-        // An entry has these types for blocks of its own form.
+        // An entry has these types for its own blocks.
         Some("toolCall") => return None,
         Some(_) => Block::Other(raw),
         None => Block::Plain(raw),

@@ -101,7 +101,7 @@ fn frames_that_do_not_end_share_memory_and_the_rest_is_refused() {
     assert_eq!(answer["error"]["data"]["kind"], "invalidParams", "{answer}");
 }
 
-/// Forty clients that ask for large answers and do not read them once had each a queue of their own.
+/// Forty clients that ask for large answers and do not read them once had each a separate queue.
 #[test]
 fn answers_that_nobody_reads_share_memory_and_the_rest_is_refused() {
     const CLIENTS: usize = 40;

@@ -78,6 +78,9 @@ fn steps(task: &Task) -> Vec<Step> {
             ),
             below("clients/web", "node tools/build.js"),
             top("cargo test --quiet -p treelined-tui --test screens readme"),
+            top(
+                "cargo test --quiet -p treelined-handoff --lib -- from_each_agent_to_each_agent_and_back",
+            ),
         ],
         Task::Lint => vec![
             top("cargo fmt --all --check"),

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269',
+  schema_hash = 'sha256:8ef1245b6e8c4b3edacda9a337147b212774b650fd1fce623326ade6cb8a2eca',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1071,7 +1071,7 @@
 
 --- The branch of an entry.
 ---@class treelined.HitBranch
----@field instead? treelined.SaidText The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
+---@field instead? treelined.SaidText The first message of the path to the leaf after `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
 ---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
 ---@field leftInTurn? treelined.LeftInTurn The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none.
 ---@field onActivePath boolean Whether the entry is on the path to the leaf.
@@ -1127,7 +1127,7 @@
 ---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
 ---@field redact? boolean Whether this import and all later ones into the session directory replace secrets and keep no bytes of their sources. Default: as the import before, and false for the first one.
 ---@field since? string Only conversations with activity since this time: `2026-11-22T08:16:21Z`, `2026-11-22` (UTC), or an age such as `2w`. Default: all.
----@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+---@field split? boolean Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
 
 --- The result of `import_sessions`.
 ---@class treelined.ImportSessionsResult

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269"
+SCHEMA_HASH = "sha256:8ef1245b6e8c4b3edacda9a337147b212774b650fd1fce623326ade6cb8a2eca"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -730,7 +730,7 @@ class AsyncMethods(ABC):
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 
-        `split`: Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+        `split`: Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
@@ -3278,7 +3278,7 @@ class Methods(ABC):
 
         `dry_run`: Whether to write nothing and only report. Default: false.
 
-        `split`: Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+        `split`: Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 

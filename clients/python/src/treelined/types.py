@@ -69,7 +69,7 @@ CompactionReason = Literal["manual"]
 ContextFormat = Literal["agent", "llm", "entries"]
 """The form of a context.
 
-`agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+`agent`: Messages as stored; summaries and messages of plugins have their own roles.
 `llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
 `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
 """
@@ -2647,7 +2647,7 @@ class HitBranch(_HitBranch, total=False):
     reason: LeftReason
     """Why the branch was left, if the reason is known. Only in the mode `ask`, and off the path."""
     instead: SaidText
-    """The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path."""
+    """The first message of the path to the leaf after `leftAt`: what was tried instead. Only in the mode `ask`, and off the path."""
     leftInTurn: LeftInTurn
     """The branches that were left in the turn of the entry. Only in the mode `ask`, and on the path; absent if there are none."""
 

@@ -36,9 +36,9 @@ async fn name_branch(client: &Client, entry: String, name: String) -> Result<Com
     };
     let said = match (&named.name, former) {
         (Some(name), Some(_)) => format!("The branch is “{}”.{was}", text::line(name)),
-        (None, Some(_)) => format!("The branch has no name of its own.{was}"),
+        (None, Some(_)) => format!("The branch has no name.{was}"),
         (Some(_), None) => "The branch has this name already.".to_owned(),
-        (None, None) => "The branch has no name of its own.".to_owned(),
+        (None, None) => "The branch has no name.".to_owned(),
     };
     output(said, former.is_some())
 }

@@ -98,7 +98,7 @@ pub(super) fn paid(costs: &Costs) -> Option<String> {
 }
 
 /// The usage of all sessions: the sums, then one line for each row, the newest day or the highest
-/// cost first. Tokens from the cache have a column of their own.
+/// cost first. Tokens from the cache have their own column.
 pub(super) async fn usage(client: &Client, by: &'static str) -> Result<String, Error> {
     let call = client.get_usage().by(UsageBy::from(by)).limit(ROWS);
     let mut usage = call.timeout(LONG).await?;

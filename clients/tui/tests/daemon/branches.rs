@@ -104,7 +104,7 @@ async fn a_branch_is_named_and_its_former_name_is_said() {
     let said = operate(&mut fixture, name("a shell")).await.unwrap();
     assert_eq!(said, "The branch is “a shell”. It was “the cache”.");
     let said = operate(&mut fixture, name("")).await.unwrap();
-    assert_eq!(said, "The branch has no name of its own. It was “a shell”.");
+    assert_eq!(said, "The branch has no name. It was “a shell”.");
 }
 
 /// 5,000 entries: 27 times a branch is left, and the next branch begins beside it.

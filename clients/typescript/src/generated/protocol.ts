@@ -188,7 +188,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:92624b4bf853f910100f6f6f074f51706db37e6817cf2677219f1c844b15f269';
+export const SCHEMA_HASH = 'sha256:8ef1245b6e8c4b3edacda9a337147b212774b650fd1fce623326ade6cb8a2eca';
 
 /** Params and result by method. */
 export interface Methods {

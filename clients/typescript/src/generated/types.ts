@@ -175,7 +175,7 @@ export type CompactionReason = 'manual';
 /**
  * The form of a context.
  *
- * `agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+ * `agent`: Messages as stored; summaries and messages of plugins have their own roles.
  * `llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
  * `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
  */
@@ -4538,7 +4538,7 @@ export interface HitBranch {
    */
   reason?: LeftReason;
   /**
-   * The first message of the path to the leaf behind `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
+   * The first message of the path to the leaf after `leftAt`: what was tried instead. Only in the mode `ask`, and off the path.
    */
   instead?: SaidText;
   /**
@@ -5594,7 +5594,7 @@ export interface ImportSessionsParams {
    */
   dryRun?: boolean | null;
   /**
-   * Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+   * Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
    */
   split?: boolean | null;
   /**

@@ -71,7 +71,7 @@ export class Branches {
     const again = ` ${hint('name-branch')} names it again.`;
     const said =
       named.name === undefined
-        ? 'The branch has no name of its own.'
+        ? 'The branch has no name.'
         : named.inverse
           ? `The branch is “${named.name}”.`
           : 'The branch has this name already.';

@@ -233,7 +233,7 @@ fn a_session_in_memory_has_readable_lines() {
     assert_eq!(readable.size(), bytes as u64);
 }
 
-/// A large fork is written in pieces by a thread of its own; a line may be longer than a piece.
+/// A large fork is written in pieces by a separate thread; a line may be longer than a piece.
 #[test]
 fn a_large_fork_is_copied_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();

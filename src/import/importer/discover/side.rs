@@ -86,7 +86,7 @@ impl SideFiles {
             return files;
         }
         let from = match (self.tool, source.parent()) {
-            // These tools have a folder of their own for each project or session.
+            // These tools have a separate folder for each project or session.
             (Tool::Gemini | Tool::CopilotCli | Tool::VscodeChat, Some(parent)) => parent,
             _ => &self.folder,
         };

@@ -7,7 +7,7 @@ use crate::json::string_enum;
 string_enum! {
     /// The form of a context.
     ///
-    /// `agent`: Messages as stored; summaries and messages of plugins have roles of their own.
+    /// `agent`: Messages as stored; summaries and messages of plugins have their own roles.
     /// `llm`: Messages with the roles `system`, `user`, `assistant` and `toolResult` only.
     /// `entries`: The stored entries instead of messages, in the order of the context: the latest compaction, then the entries that it keeps, then those after it. Settings, labels and context edits are among them; the edits are not applied.
     pub enum ContextFormat {

@@ -81,7 +81,7 @@ pub struct ImportSessionsParams {
     /// Whether to write nothing and only report. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
-    /// Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+    /// Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<bool>,
     /// Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.

@@ -38,7 +38,7 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
-    /// Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+    /// Whether forks become separate sessions, with the prefix copied, not branches. Default: false.
     pub fn split(mut self, split: bool) -> Self {
         self.params.split = Some(split);
         self
