@@ -22,7 +22,7 @@ pub struct AnswerEventParams {
     #[serde(default, deserialize_with = "lenient_option")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<EventAnswer>>")
+        schemars(with = "Option<crate::shapes::Lenient<EventAnswer>>")
     )]
     pub result: Option<EventAnswer>,
     /// Answers `command_invoked`: why the command failed, for people. Default: none.

@@ -37,7 +37,7 @@ pub struct InitializeParams {
     #[serde(default, deserialize_with = "lenient_object")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<ClientCapabilities>>")
+        schemars(with = "Option<crate::shapes::Lenient<ClientCapabilities>>")
     )]
     pub capabilities: ClientCapabilities,
     /// A limit of what the connection may do from here on, besides the limit that it has. Default: none.
@@ -88,7 +88,7 @@ pub struct ClientCapabilities {
     #[serde(default, deserialize_with = "lenient_object")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<Answers>>")
+        schemars(with = "Option<crate::shapes::Lenient<Answers>>")
     )]
     pub answers: Answers,
     /// The names of notifications that the client does not want. Default: none.
@@ -97,21 +97,21 @@ pub struct ClientCapabilities {
     #[serde(default, deserialize_with = "declared")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<crate::params::AnyObject>>")
+        schemars(with = "Option<crate::shapes::Lenient<crate::params::AnyObject>>")
     )]
     pub summary_deltas: bool,
     /// Given as an empty object: the daemon sends `progress`. Default: absent.
     #[serde(default, deserialize_with = "declared")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<crate::params::AnyObject>>")
+        schemars(with = "Option<crate::shapes::Lenient<crate::params::AnyObject>>")
     )]
     pub progress: bool,
     /// Given as an empty object: the daemon sends `search_hit`. Default: absent.
     #[serde(default, deserialize_with = "declared")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<crate::params::AnyObject>>")
+        schemars(with = "Option<crate::shapes::Lenient<crate::params::AnyObject>>")
     )]
     pub search_hits: bool,
     /// The ways in which the client can ask the person in front of it: `select`, `confirm`, `input`, `editor`;
@@ -133,21 +133,21 @@ pub struct Answers {
     #[serde(default, deserialize_with = "lenient_option")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<DeclaredAnswer>>")
+        schemars(with = "Option<crate::shapes::Lenient<DeclaredAnswer>>")
     )]
     pub session_before_tree: Option<DeclaredAnswer>,
     /// Forks wait for this client. Default: absent.
     #[serde(default, deserialize_with = "lenient_option")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<DeclaredAnswer>>")
+        schemars(with = "Option<crate::shapes::Lenient<DeclaredAnswer>>")
     )]
     pub session_before_fork: Option<DeclaredAnswer>,
     /// Compactions wait for this client. Default: absent.
     #[serde(default, deserialize_with = "lenient_option")]
     #[cfg_attr(
         feature = "schema",
-        schemars(with = "Option<crate::schema::shapes::Lenient<DeclaredAnswer>>")
+        schemars(with = "Option<crate::shapes::Lenient<DeclaredAnswer>>")
     )]
     pub session_before_compact: Option<DeclaredAnswer>,
 }

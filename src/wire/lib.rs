@@ -95,6 +95,8 @@ pub use web::*;
 
 #[cfg(feature = "schema")]
 mod examples;
+#[cfg(feature = "schema")]
+mod shapes;
 mod spawned_by;
 mod summary;
 #[cfg(test)]

@@ -13,7 +13,7 @@ mutation_params! {
     SetLeafParams {
         /// The id of the new leaf; null moves to the empty position.
         #[serde(deserialize_with = "nullable")]
-        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::shapes::Nullable<String>"))]
         leaf_id: Option<String>,
     }
 }
@@ -40,7 +40,7 @@ mutation_params! {
     BranchParams {
         /// The id of the new leaf; null, the empty position, is allowed only with a `summary`.
         #[serde(deserialize_with = "nullable")]
-        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::shapes::Nullable<String>"))]
         entry_id: Option<String>,
         /// A summary of the branch that is left, appended at the new leaf as a branch_summary entry. Default:
         /// none.

@@ -54,6 +54,22 @@ pub enum UserValue {
     Text(String),
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for UserValue {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "UserValue".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        // Generators of types cannot represent a union of a string and a boolean.
+        schemars::json_schema!({})
+    }
+}
+
 /// The result of `ask_user`: `value`, or `dismissed` with its `reason`.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -160,7 +160,7 @@ session_params! {
     GetChildrenParams {
         /// The id of the parent; null means the roots.
         #[serde(deserialize_with = "nullable")]
-        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::shapes::Nullable<String>"))]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::shapes::Nullable<String>"))]
         entry_id: Option<String>,
     }
 }

@@ -121,6 +121,20 @@ impl<'de> Visitor<'de> for FoldVisitor {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for TreeFold {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TreeFold".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "What to fold: the descendants of these entries, or the branches that were left.",
+            "anyOf": [{ "const": "left" }, { "type": "array", "items": { "type": "string" } }],
+        })
+    }
+}
+
 /// The result of `get_tree`: a page of rows, or the nested tree.
 #[derive(Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -14,8 +14,6 @@ mod openrpc;
 mod protocol;
 #[cfg(test)]
 mod reference;
-#[cfg(feature = "schema")]
-pub(crate) mod shapes;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! The schemas of types whose decoder accepts more, or less, than the type tells.
+//! The schemas of members whose decoder accepts more, or less, than their type tells.
 
-use crate::params::{AnyObject, Count, MAX_COUNT};
-use crate::{RequestId, TreeFold, UserValue};
+use crate::params::{AnyObject, Count, MAX_COUNT, RequestId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -81,33 +80,5 @@ impl JsonSchema for AnyObject {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "object" })
-    }
-}
-
-impl JsonSchema for UserValue {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "UserValue".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Generators of types cannot represent a union of a string and a boolean.
-        json_schema!({})
-    }
-}
-
-impl JsonSchema for TreeFold {
-    fn schema_name() -> Cow<'static, str> {
-        "TreeFold".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "What to fold: the descendants of these entries, or the branches that were left.",
-            "anyOf": [{ "const": "left" }, { "type": "array", "items": { "type": "string" } }],
-        })
     }
 }
