@@ -29,6 +29,11 @@ thread_local! {
     static MAY_LACK: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Notes that a recorder which began at this time may have ended before it had written everything.
+fn note_slow(began: Instant) {
+    MAY_LACK.set(MAY_LACK.get() || began.elapsed() >= GRACE);
+}
+
 /// The daemon that the workspace has built.
 fn daemon() -> PathBuf {
     let given = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
@@ -205,7 +210,7 @@ impl Editor {
         let began = Instant::now();
         drop(self.stdin.take());
         let code = self.child.wait().unwrap().code().unwrap();
-        MAY_LACK.set(MAY_LACK.get() || began.elapsed() >= GRACE);
+        note_slow(began);
         code
     }
 }

@@ -1,9 +1,9 @@
 //! Records are completed after the recorder was killed.
 
-use crate::{AGENT, Editor, Folders, daemon, row};
+use crate::{AGENT, Editor, Folders, daemon, note_slow, row};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl Folders {
     /// Has a conversation with this number of turns, and kills the recorder within the next turn.
@@ -90,12 +90,14 @@ fn a_change_that_was_made_before_a_kill_is_not_made_again() {
 fn the_record_of_an_agent_is_completed_by_the_start_of_another() {
     let folders = Folders::new();
     folders.killed_after(Path::new("/nonexistent/treelined"), 1);
+    let began = Instant::now();
     let ended = folders
         .command(&daemon())
         .args(["--", "true"])
         .output()
         .unwrap();
     assert!(ended.status.success(), "{ended:?}");
+    note_slow(began);
     folders.check_turns(1);
     let mut editor = folders.recorder(&json!([]));
     let cwd = folders.path("work");
