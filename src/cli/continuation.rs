@@ -371,6 +371,11 @@ fn escaped(word: &str) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_forms_of_thinking_are_those_of_the_protocol() {
+        crate::cli::options::assert_values::<Thinking>("HandedThoughts");
+    }
+
     /// goose prints the title of the session after its id, and a title can have words that look like ids.
     #[test]
     fn the_id_is_found_in_what_agents_print() {

@@ -350,3 +350,11 @@ fn report(answer: &ExportAnswer, export: &ExportArgs) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_formats_are_those_of_the_protocol() {
+        crate::cli::options::assert_values::<super::NamedFormat>("ExportFormat");
+    }
+}

@@ -168,3 +168,19 @@ pub(super) fn in_settings(error: &anyhow::Error) -> anyhow::Error {
     let remedy = "correct it there, or name another file with --config FILE";
     ShellError::failed(format!("{error:#}"), remedy)
 }
+
+/// Checks that an option has the values of a definition of the protocol. The option has its own list, with the help of
+/// each value.
+#[cfg(test)]
+#[track_caller]
+pub(super) fn assert_values<T: ValueEnum>(definition: &str) {
+    let mut documents = treelined_wire::schema::documents();
+    let (_, text) = documents
+        .find(|(name, _)| *name == "treelined.v1.json")
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let values = T::value_variants().iter();
+    let names = values.filter_map(|value| Some(value.to_possible_value()?.get_name().to_owned()));
+    let names = names.collect::<Vec<_>>();
+    assert_eq!(document["$defs"][definition]["enum"], serde_json::json!(names));
+}

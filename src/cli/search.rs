@@ -472,3 +472,11 @@ fn shed(sessions: u64) -> String {
     let sessions = count(sessions, "session", "sessions");
     format!("\nnot searched: the shed branches of {sessions}; treelined unshed brings them back")
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_fields_are_those_of_the_protocol() {
+        crate::cli::options::assert_values::<super::Field>("SearchField");
+    }
+}

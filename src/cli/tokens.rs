@@ -402,6 +402,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_groups_are_those_of_the_protocol() {
+        crate::cli::options::assert_values::<Groups>("UsageBy");
+    }
+
+    #[test]
     fn numbers_are_short() {
         for (number, shown) in [
             (0, "0"),

@@ -319,3 +319,11 @@ fn id_columns(tree: &TreeArgs, rows: &[DrawnRow]) -> usize {
     let widest = rows.iter().map(|row| row.id.len()).max();
     widest.unwrap_or_default().clamp(1, ID_COLUMNS)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_filters_are_those_of_the_protocol() {
+        crate::cli::options::assert_values::<super::FilterName>("TreeFilter");
+    }
+}

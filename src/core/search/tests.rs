@@ -250,8 +250,8 @@ fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
 fn an_excerpt_is_cut_between_words_and_shows_it() {
     let check = |field: &str, expected: &str| check_excerpt("needle", Mode::Words, field, expected);
     let words = |word: &str, count: usize| [word].repeat(count).join(" ");
-    let field = format!("{} needle {}", words("before", 90), words("after", 90));
-    let expected = format!("…{} [needle] {}…", words("before", 8), words("after", 19));
+    let field = format!("{} needle {}", words("before", 90), words("behind", 90));
+    let expected = format!("…{} [needle] {}…", words("before", 8), words("behind", 19));
     check(&field, &expected);
     // Identifiers and paths are words.
     let path = "src/core/search/ask/passage_of_the_best_answer.rs";
