@@ -151,18 +151,24 @@ def test_a_question_of_one_client_is_answered_by_a_person_at_another(
 def test_the_first_answer_takes_the_question_back_from_the_others(
     join: Callable[..., Client],
 ) -> None:
+    # A question that is over before its answerer begins does not run it, so `quick` waits for `slow`.
     is_over: list[bool] = []
 
     def slow(_: types.UserAsked, over: threading.Event) -> None:
+        asked.set()
         is_over.append(over.wait(MAX_WAIT))
         done.set()
 
-    done = threading.Event()
+    def quick(_: types.UserAsked, __: threading.Event) -> types.EventAnswer:
+        assert asked.wait(MAX_WAIT)
+        return {"value": True}
+
+    asked, done = threading.Event(), threading.Event()
     agent = join("agent")
     waiting = join("waiting", answers={"user_asked": slow})
     outcomes: queue.Queue[types.EventResolved] = queue.Queue()
     waiting.on("event_resolved", outcomes.put)
-    join("quick", ui=["confirm"]).answer("user_asked", lambda _, __: {"value": True})
+    join("quick", ui=["confirm"]).answer("user_asked", quick)
     assert agent.ask_user(kind="confirm", title="Go?") == {"value": True}
     resolved = outcomes.get(timeout=MAX_WAIT)
     assert (resolved["outcome"], resolved.get("by")) == ("answered", "quick")

@@ -270,8 +270,11 @@ impl Tmux {
     pub fn is_restored(&self) {
         let began = Instant::now();
         let format = "#{alternate_on} #{mouse_any_flag} #{cursor_flag} #{pane_current_command}";
-        while self.says(format) != "0 0 1 sh" {
+        loop {
             let says = self.says(format);
+            if matches!(&*says, "0 0 1 sh" | "0 0 1 bash") {
+                break;
+            }
             assert!(began.elapsed() < PATIENCE, "{says}\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(20));
         }
