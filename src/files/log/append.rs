@@ -77,7 +77,7 @@ impl Log {
         };
         let file = match log.file(open, HandleAccess::Append) {
             Ok(file) => file,
-            // Another file came to this path between two checks.
+            // Another file replaced the file between two checks.
             Err(error) if error.kind == Kind::SessionReplaced => return Ok(TryLock::Contended),
             Err(error) => return Err(error),
         };
@@ -93,8 +93,8 @@ impl Log {
         Ok(TryLock::Locked(Lock { file: Some(file) }))
     }
 
-    /// Writes whole lines in one call; they are given without their line breaks. Requires the lock and a refreshed log.
-    /// The lines are not in the tree until [`Log::take_in`] is called.
+    /// Writes whole lines in one call. `new` has the lines without their line breaks. Requires the lock and a refreshed
+    /// log. The lines are not in the tree until [`Log::take_in`] is called.
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         let mut lines = new.iter();
         never!(
@@ -240,8 +240,8 @@ impl FileLog {
                 Err(error) => self.failed("write", &error),
             });
         }
-        // Once the file has its name, other processes may append. Their syncs prove nothing about bytes whose sync has
-        // failed, so it is synced before.
+        // Once the file has its name, other processes may append. The success of their syncs does not prove that these
+        // bytes are on disk. So the file is synced before it gets its name.
         file.sync_all()
             .map_err(|error| self.failed("sync", &error))?;
         let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
@@ -346,8 +346,9 @@ impl FileLog {
         position.map_err(|error| Error::io("locate the write", &error))
     }
 
-    /// Whether the last line of the file has no line break, because it is torn or in flight. If the line was in flight,
-    /// its own line break comes first. The line break of this append then makes a blank line, which every reader skips.
+    /// Whether the last line of the file has no line break, because it is torn or in flight. If the line is in flight,
+    /// the line break of its writer may come before this append. The line break of this append then makes a blank line,
+    /// which every reader skips.
     fn has_tail(&self, file: &File) -> Result<bool> {
         use crate::os::FileAt;
         // The file was checked under this lock, but a writer that takes no lock may append at any time.
@@ -400,7 +401,7 @@ impl FileLog {
     }
 }
 
-/// The lines as one text, each with its line break.
+/// Joins the lines to one text, each with its line break.
 fn joined(lines: &[Vec<u8>], leading_break: bool) -> Vec<u8> {
     let len = lines.iter().map(|line| line.len() + 1).sum::<usize>();
     let mut text = Vec::with_capacity(len + 1);

@@ -17,7 +17,7 @@ use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 /// The bytes of an ephemeral session. They have the form of a file.
 pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
 
-/// The source of bodies. It stays readable when another file comes to the path.
+/// The source of bodies. It stays readable after another file has replaced the session file.
 #[derive(Clone)]
 pub struct Bodies {
     source: BodySource,
@@ -207,7 +207,7 @@ impl Bodies {
         place.len as usize == bytes.len() && self.read(place).is_ok_and(|stored| stored == bytes)
     }
 
-    /// Prepares reading `node`. It reads from the file only if a reference must be resolved.
+    /// Prepares reading `node`. This call reads from the file only if a reference must be resolved.
     pub fn fetch(&self, tree: &Tree, node: Node) -> Result<Fetch> {
         let place = tree.place(node);
         let flags = tree.flags(node);
@@ -298,7 +298,7 @@ impl Fetch {
         }
     }
 
-    /// Like [`Fetch::check`]; it also checks that the bytes are exactly one JSON object, since they become part of a
+    /// Like [`Fetch::check`]. Also checks that the bytes are exactly one JSON object, since they become part of a
     /// message.
     fn check_object(&self, stored: &[u8]) -> Result<()> {
         self.check(stored)?;
@@ -387,8 +387,8 @@ impl BodyReader<'_> {
         self.see(fetch, check, see)
     }
 
-    /// Passes the entry to `see` as clients receive it. Most entries need no edit and are not copied. If the file was
-    /// edited in place, the bytes may be invalid JSON, so they must not become part of a message.
+    /// Passes the entry to `see` as clients receive it. Most entries need no edit and are not copied. The bytes must
+    /// not become part of a message: if the file was edited in place, they may be invalid JSON.
     pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         self.see(fetch, Fetch::check, see)
     }
@@ -444,7 +444,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     let record = tree.find_any(&reference)?;
     let mut resolved = tree.resolve(&reference)?;
     if tree.kind(node) == Kind::Compaction {
-        // The boundary lies between two entries: the kept part begins after the record.
+        // The reference names a leaf record. The kept part begins with the first entry after this record.
         let path = tree.path(Some(node));
         resolved = match resolved {
             Some(before) => path.iter().skip_while(|at| **at != before).nth(1).copied(),
@@ -454,7 +454,7 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     debug_assert!(tree.kind(record) == Kind::LeafRecord);
     let value = match resolved {
         Some(node) => treelined_core::json::quoted(tree.id(node)),
-        // After the record there is only the compaction.
+        // Only the compaction comes after the record.
         None if tree.kind(node) == Kind::Compaction => treelined_core::json::quoted(tree.id(node)),
         None => treelined_core::json::quoted_or_null(none),
     };
@@ -478,8 +478,8 @@ fn says_it_is(stored: &[u8], id: &[u8]) -> bool {
         )
 }
 
-/// Like [`says_it_is`], by the first bytes alone: `{"type":"…","id":"<id>"`. This program and pi write entries in this
-/// form.
+/// Like [`says_it_is`], with a look at the first bytes only: `{"type":"…","id":"<id>"`. This program and pi write
+/// entries in this form.
 fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let is_plain = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let Some(rest) = stored.strip_prefix(b"{\"type\":\"") else {

@@ -1,7 +1,7 @@
 //! The cold file of a session: the lines of shed branches (session-file.md §4.10).
 //!
-//! Each line of the cold file has one line of the session with its offset among the lines after the header, as if no
-//! branch had been shed. So the lines of both files are put together in their old order.
+//! Each line of the cold file contains one line of the session and its offset. The offset counts the bytes after the
+//! header, as if no branch had been shed. With these offsets the lines of both files are merged in their old order.
 
 use super::body::Bodies;
 use super::lines::{Lines, RawLine};
@@ -27,7 +27,7 @@ pub struct ShedRecords {
     by_offset: HashMap<u64, String>,
     /// The offset of each record, by its id.
     offsets: HashMap<String, u64>,
-    /// By the id of the first entry; `None` for a record that cannot be read.
+    /// The branches by the id of their first entry; `None` for a record that cannot be read.
     branches: HashMap<String, Option<ShedBranch>>,
 }
 
@@ -65,13 +65,13 @@ impl ShedRecords {
         branches.map(|branch| branch.bytes).sum()
     }
 
-    /// Whether all branches are among these.
+    /// Whether `is_meant` is true for all branches.
     pub(super) fn are_all(&self, is_meant: impl Fn(&str) -> bool) -> bool {
         self.branches.keys().all(|entry_id| is_meant(entry_id))
     }
 
-    /// The offsets of the records that other lines of the session file name. A program that takes the last line for the
-    /// leaf appends below a record.
+    /// The offsets of the records that other lines of the session file name. Such lines exist because some programs use
+    /// the last line as the leaf, and append below a record.
     pub(super) fn named(&self, file: &File, range: Range<u64>) -> io::Result<HashSet<u64>> {
         const NAMES: [&str; 4] = ["parentId", "targetId", "fromId", "firstKeptEntryId"];
         let mut named = HashSet::new();
@@ -98,7 +98,7 @@ impl ShedRecords {
 
 /// A line of the cold file.
 pub(super) struct ColdLine {
-    /// The offset of the line in bytes, among the lines after the header.
+    /// The offset of the line in bytes from the end of the header, as if no branch had been shed.
     pub at: u64,
     /// The id of the first entry of its branch.
     pub of: String,
@@ -176,7 +176,7 @@ pub fn size_with(at: &Location) -> io::Result<u64> {
     Ok(at.status()?.size + cold)
 }
 
-/// The lines in the cold file of the branches that have a record.
+/// Reads the lines of the cold file whose branches have a record.
 pub(super) struct ColdReader<'a> {
     lines: Option<Lines<'a>>,
     records: &'a ShedRecords,
@@ -201,7 +201,7 @@ impl<'a> ColdReader<'a> {
         Ok(line)
     }
 
-    /// The next line, if it comes before the offset `at`, or there.
+    /// Returns the next line if its offset is at most `at`.
     fn take_at(&mut self, at: u64) -> io::Result<Option<ColdLine>> {
         match self.next.as_ref().is_some_and(|next| next.at <= at) {
             true => self.take(),
@@ -225,7 +225,7 @@ impl<'a> ColdReader<'a> {
     }
 }
 
-/// The line in the place of a record whose branch comes back, if the record is among those that other lines name.
+/// The line that replaces a record when its branch comes back; `None` if no other line names the record.
 pub(super) fn left_record(line: &RawLine<'_>, named: &HashSet<u64>) -> Option<Vec<u8>> {
     let bytes = line.bytes.filter(|_| named.contains(&line.offset));
     bytes.and_then(shed::left_record)
@@ -233,7 +233,7 @@ pub(super) fn left_record(line: &RawLine<'_>, named: &HashSet<u64>) -> Option<Ve
 
 /// A line of the whole session.
 pub(super) enum Piece<'a> {
-    /// A line of the session file with its offset among all lines after the header.
+    /// A line of the session file, with its offset in bytes from the end of the header, as if no branch had been shed.
     Hot(u64, &'a RawLine<'a>),
     /// The record of a shed branch, and the id of its first entry. It is not a line of the whole session.
     Record(&'a RawLine<'a>, &'a str),
@@ -284,7 +284,8 @@ pub(super) fn first_line(file: &File, header: FilePlace) -> io::Result<u64> {
     Ok(file::status_of(file)?.size)
 }
 
-/// Fails unless the cold file has the lines of each branch that is meant, as its record says.
+/// Checks the branches for which `is_meant` is true. Fails if the lines of such a branch in the cold file do not have
+/// the hash in the record of the branch, or if `is_taken` is true for one of these lines.
 pub(super) fn check(
     at: &Location,
     records: &ShedRecords,
@@ -322,7 +323,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The branches of the lines with these ids; the outer `None` if no cold line has one of them.
+/// The id of the first entry of the shed branch that has this entry; `None` if no line of the cold file has the entry.
 pub fn branch_of(at: &Location, records: &ShedRecords, entry_id: &str) -> Result<Option<String>> {
     if records.is_empty() {
         return Ok(None);
@@ -341,7 +342,7 @@ pub fn branch_of(at: &Location, records: &ShedRecords, entry_id: &str) -> Result
     Ok(None)
 }
 
-/// The lines without those whose entries are in shed branches.
+/// Returns these lines without the lines whose entries are in shed branches.
 pub fn without_shed(
     at: &Location,
     records: &ShedRecords,

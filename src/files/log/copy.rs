@@ -130,8 +130,9 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Gives the file its name once it is complete, its first chunk is on disk and, if `synced`, once all of it and its
-    /// folder are. If another program has already changed the file, it is read again.
+    /// Completes the file and gives it its name. Before the file gets its name, its first chunk is on disk, or the
+    /// whole file if `synced`. If `synced`, the folder is synced too. If another program has already changed the file,
+    /// it is read again.
     pub(crate) fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
@@ -168,15 +169,15 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
 }
 
 /// Writes a file in chunks. From the second chunk on a thread writes them, since copying into the page cache is the
-/// slowest step. The first chunk is synced at once. Once the file has its name, other processes may append, and their
-/// syncs prove nothing about a header whose sync has failed.
+/// slowest step. The first chunk is synced at once. Once the file has its name, other processes may append. The success
+/// of their syncs does not prove that the header is on disk.
 struct Output {
     file: Arc<File>,
     chunk: WriteChunk,
     writer: Option<Background<WriteChunk>>,
 }
 
-/// Bytes to write: the first `filled` bytes of `bytes`.
+/// A chunk of the file. The first `filled` bytes of `bytes` are written.
 #[derive(Default)]
 struct WriteChunk {
     bytes: Vec<u8>,

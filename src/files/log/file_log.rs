@@ -228,8 +228,8 @@ impl FileLog {
         }
     }
 
-    /// Records the status that the file had before every line of it was checked. `settled` is `None` if a later edit
-    /// might leave the status unchanged.
+    /// Records the status that the file had before its lines were checked. `settled` is `None` if a later edit might
+    /// leave the status unchanged.
     pub(super) fn note_checked(&mut self, settled: Option<Status>) {
         let (end, is_local) = (self.end, self.at.folder.is_multi_writer());
         if let Some(open) = &mut self.open {
@@ -238,7 +238,7 @@ impl FileLog {
         }
     }
 
-    /// The other tool whose lines the file has, whether or not a header comes before them. `None` if one of the first
+    /// The other tool that wrote the lines of the file. A header may precede these lines. `None` if one of the first
     /// lines is an entry of a session.
     pub(super) fn foreign_writer(&self) -> Result<Option<Writer>> {
         let Some(open) = &self.open else {

@@ -1,12 +1,12 @@
 //! Checks whether a session file still begins with the bytes from which cache files were made (session-file.md §2).
 //!
 //! The file must not have been replaced, and must be at least as long, and the beginning and the end of those bytes
-//! must have the same checksums. If the length of the file is unchanged, its times must be unchanged too. One of them
-//! is the time of last change, which no program can set back. If the file has grown, some lines are compared too: a
-//! file that was edited in place and then appended to still has its old beginning, and may have the old end. This
-//! comparison finds moved lines, but not every edit. While no daemon has the file open, another program may edit it in
-//! place without moving a line, *and* append to it. Then the cached ids, parents and kinds are used although they are
-//! wrong. Only reading the whole file would prevent that. Bodies are always read from the file, and cached previews
+//! must have the same checksums. If the length of the file is unchanged, its times must be unchanged too. One of these
+//! times is the time of the last change, which no program can set back. If the file has grown, some lines are compared
+//! too: a file that was edited in place and then appended to still has its old beginning, and may have the old end.
+//! This comparison finds moved lines, but not every edit. While no daemon has the file open, another program may edit
+//! it in place without moving a line, *and* append to it. Then the cached ids, parents and kinds are used although they
+//! are wrong. Only reading the whole file would prevent that. Bodies are always read from the file, and cached previews
 //! have a checksum for each block.
 
 use crate::cache::{get_status, put_status};

@@ -17,7 +17,7 @@ pub struct Header {
     pub timestamp: Option<String>,
     pub cwd: String,
     pub parent_session: Option<String>,
-    /// The last entry of a fork in its parent session.
+    /// For a fork: the last entry that was copied from the parent session.
     pub parent_entry_id: Option<String>,
     pub spawned_by: Option<SpawnedBy>,
     pub place: FilePlace,

@@ -32,12 +32,13 @@ const IN_FLIGHT: Duration = Duration::from_secs(2);
 /// The hidden command of the process that continues to copy late lines after a daemon has ended.
 pub const CARRY_OVER_COMMAND: &str = "carry-over";
 
-/// How far a process has followed a replaced file, for the process that continues.
+/// How far a process has followed a replaced file. Another process continues from there.
 #[derive(Debug, Clone, Copy)]
 pub struct Handover {
     /// The offset in bytes up to which the lines of the old file are in the new file.
     pub carried_to: u64,
-    /// Where the unfinished line ended that was kept when the file was replaced; 0 if there was none.
+    /// The offset in bytes of the end of the unfinished line that was kept when the file was replaced; 0 if there was
+    /// none.
     pub tail_kept_to: u64,
     /// How much longer late lines must be copied.
     pub remaining: Duration,
@@ -71,7 +72,8 @@ pub struct ReplacedFile {
     read_to: u64,
     /// The offset in bytes up to which the lines are in the new file.
     carried_to: u64,
-    /// Where the unfinished line ended that was kept when the file was replaced; 0 if there was none.
+    /// The offset in bytes of the end of the unfinished line that was kept when the file was replaced; 0 if there was
+    /// none.
     tail_kept_to: u64,
     /// The size of the file at the last check. It is larger than `read_to` if the last line is incomplete.
     looked_at: u64,
@@ -112,7 +114,7 @@ impl ReplacedFile {
     pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
         let mut replaced = Self::of(log, tree)?;
         replaced.until = time::now() + handed.remaining.min(HELD);
-        // The number comes from the arguments of a command.
+        // The number comes from the arguments of a command, so it may be too large.
         replaced.read_to = match breaks("The read of a replaced file continues where it stopped") {
             true => handed.carried_to,
             false => handed.carried_to.min(replaced.read_to),
@@ -170,7 +172,8 @@ impl ReplacedFile {
         };
         let from = self.read_to;
         let size = file::status_of(&self.file).map_or(from, |status| status.size);
-        // The last check also reads a line without a line break, unless it is as it was when the file was replaced.
+        // The last check also reads a line without a line break, unless this line has not changed since the file was
+        // replaced.
         let is_last_look = time::now() >= self.until;
         let tail = if is_last_look && size != self.tail_kept_to {
             Tail::Take
@@ -195,7 +198,7 @@ impl ReplacedFile {
             self.pending.extend(new);
         }
         if tail == Tail::Take && size > end && size != self.tail_kept_to {
-            // The fragment of a line is not an entry, and stays as damage.
+            // A fragment of a line is not an entry. The new file gets it as damage.
             self.pending.extend(lines_between(&self.file, end, size)?);
             self.tail_kept_to = size;
         }
@@ -206,9 +209,9 @@ impl ReplacedFile {
         Ok(self.pending.clone())
     }
 
-    /// Whether late lines can be appended to the new file. If its last line is incomplete, they wait for
-    /// the end of that line, since appending would cut it in two. They do not wait if the line has stopped
-    /// growing, nor after the last check.
+    /// Whether late lines can be appended to the new file. While the last line of the new file is incomplete, they
+    /// wait, since an append would cut this line in two. They do not wait if the line has stopped growing, nor after
+    /// the last check.
     pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
         let Some(end) = successor.end_in_fragment() else {
             return true;
@@ -250,7 +253,7 @@ impl Log {
     ) -> Result<Option<Arc<File>>> {
         let outcome = self.write(lock, lines)?;
         if !breaks("A late line is passed only when it is in the new file, and read from there") {
-            // The last line has no line break if the disk was full before it.
+            // The last line has no line break if the disk became full before the line break was written.
             let tail = match outcome.ends_in_break {
                 true => Tail::Leave,
                 false => Tail::Take,
@@ -334,7 +337,7 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
         old.carried();
         late.write_all(b"\n{\"torn again").unwrap();
-        // So does a fragment, once.
+        // The check also takes a fragment, once.
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn again".to_vec()]);
         old.carried();
         assert!(old.is_over() && !old.has_arrivals());

@@ -1,5 +1,5 @@
 //! Reads a file line by line through one reused buffer. Memory is limited by the longest line. If the file shrinks
-//! during the reading, it ends early, without an error. A line that is too long for memory is skipped: its bytes are
+//! meanwhile, reading ends early, without an error. A line that is too long for memory is skipped: its bytes are
 //! searched for the line break, but not kept, and holes in the file are not read.
 
 use crate::cancel::Cancel;
@@ -338,7 +338,7 @@ mod tests {
 
     /// A line of more than four megabytes was once read into a buffer that doubled up to twice the length of the line.
     /// A line that was too long for memory was first read up to the limit: this took 540 to 790 MB. A long line must
-    /// take its own length, and a line that is too long must take nothing.
+    /// take as much memory as its length, and a line that is too long must take none.
     #[test]
     fn a_long_line_takes_no_more_memory_than_its_length() {
         let mut file = tempfile::tempfile().unwrap();

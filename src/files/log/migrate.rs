@@ -11,8 +11,8 @@ use treelined_core::entry::Facts;
 use treelined_core::json::{self, Members, quoted, quoted_or_null};
 use treelined_core::tree::{FilePlace, Node};
 
-/// The first entry that each compaction of version 1 keeps. The key is the offset of the line of the compaction in
-/// bytes. The value is `None` if no entry has the number in this line.
+/// The first entry that each compaction of version 1 keeps. The key is the offset in bytes of the line with the
+/// compaction. The value is `None` if no entry has the position that the compaction names.
 pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;
 
 /// The chain of a version 1 file.
@@ -98,8 +98,8 @@ pub(crate) struct V1Fields {
     pub first_kept_entry_id: Option<Option<String>>,
 }
 
-/// Converts an entry of version 1 to version 3. `id` and `parentId` are inserted after `type`, and the position
-/// becomes an id; all other bytes stay.
+/// Converts an entry of version 1 to version 3. `id` and `parentId` are inserted after `type`, and the position of the
+/// first kept entry is replaced with its id; all other bytes stay.
 pub(crate) fn from_v1(object: &[u8], given: &V1Fields) -> Vec<u8> {
     let mut text = json::without_member(object, "id");
     text = json::without_member(&text, "parentId");

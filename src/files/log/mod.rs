@@ -230,7 +230,7 @@ impl Log {
         Ok(Some((log.file(open, HandleAccess::Read)?, open.identity)))
     }
 
-    /// Whether the file exists. The first entry makes it.
+    /// Whether the file exists. The first append makes the file.
     pub fn is_written(&self) -> bool {
         matches!(&self.store, LogStorage::File(FileLog { open: Some(_), .. }))
     }
@@ -282,7 +282,7 @@ impl Log {
     }
 
     /// Reads the entries of other writers, up to the last line break, since a line in flight may follow it. The leaf of
-    /// the tree stays.
+    /// the tree does not change.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
         if breaks("Reading on takes no entry out of the tree") {
             *tree = Tree::new();

@@ -57,7 +57,7 @@ pub(crate) fn change_header(at: &Location, changes: &[HeaderChange]) -> Result<(
         out.write_all(&header)?;
         copy_range(out, &old, rest, status.size.saturating_sub(rest))?;
         out.flush()?;
-        // pi continues the session that was written last, so the time of the file stays.
+        // pi continues the session with the newest modification time, so the new file gets the time of the old file.
         out.get_ref().set_modified(old.metadata()?.modified()?)
     })
 }

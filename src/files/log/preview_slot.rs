@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The largest number of blocks that a reader keeps. It is larger than one because a view goes back and forth between the
-/// blocks of a few branches.
+/// The largest number of blocks that a reader keeps. It is larger than one because a view goes back and forth between
+/// the blocks of a few branches.
 pub(super) const HELD: usize = 8;
 
 /// The previews of one file.
@@ -114,7 +114,8 @@ impl Previews {
             verified.store(true, Ordering::Relaxed);
         }
         let reopen = || {
-            // Another process may have replaced the file. Then the checksum of the block differs, and the block is not read.
+            // Another process may have replaced the file. Then the checksum of the block differs, and the block is not
+            // read.
             let reopened = self.cache.open(&self.name, KIND.format);
             reopened.map(|kept| kept.file).ok_or(())
         };
@@ -123,8 +124,8 @@ impl Previews {
     }
 }
 
-/// The kind of the file of previews. The version in `format` must change with the format of the file, and with the previews
-/// that `view` makes.
+/// The kind of the file of previews. The version in `format` must change with the format of the file, and with the
+/// previews that `view` makes.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ6",
     ending: ".previews",

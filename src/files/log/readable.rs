@@ -125,7 +125,8 @@ fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> 
         let recovered = recover(bytes, version);
         recovered.pieces.iter().any(|piece| piece.whole)
     };
-    // On a damaged line, a header counts only while no version is known. So both cases are tested.
+    // On a damaged line, `recover` accepts a header only if no version is known. So the line is tested with the version
+    // and without one.
     let is_whole = scan::scan_line(bytes).is_ok() || has_object(Some(version)) || has_object(None);
     is_whole.then_some(bytes)
 }

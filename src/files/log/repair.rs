@@ -33,7 +33,7 @@ const QUARANTINE_SUFFIX: &str = ".quarantine";
 pub struct RepairReport {
     /// Every fault of the file.
     pub found: Vec<Diagnostic>,
-    /// The number of lines that were removed or completed, or would be.
+    /// The number of lines that the repair removes or completes. A dry run counts them without a change.
     pub lines: usize,
     /// The number of bytes of the lines moved to quarantine.
     pub quarantined_bytes: u64,
@@ -282,7 +282,7 @@ fn write_repaired(
     Ok(())
 }
 
-/// Writes the cold file again: its lines are before the same lines of the repaired file as before the repair.
+/// Writes the cold file again with offsets in the repaired file, so that the order of the lines of both files stays.
 fn move_cold(
     at: &Location,
     records: &ShedRecords,
@@ -329,7 +329,8 @@ fn move_cold(
     })
 }
 
-/// The number of bytes of the lines that the repair makes of a damaged line, beginning with the offset `from`.
+/// The number of bytes that the repair writes for the kept parts of a damaged line. Only the parts after the offset
+/// `from` count, or all parts if `from` is 0.
 fn kept_bytes(file: &File, damage: &DamagedLine, from: u64) -> io::Result<i64> {
     let mut size: u64 = 0;
     for (offset, len) in damage

@@ -1,6 +1,6 @@
 //! Replaces a session file of version 1 or 2 with a file of version 3, before the first write (session-file.md §2).
-//! After a crash at any point, either the old or the new file is whole under its name, and the original is beside
-//! it.
+//! After a crash at any point, the name of the session leads to the whole old file or to the whole new file, and the
+//! original is beside it.
 
 use super::append::Lock;
 use super::body::Bodies;
@@ -221,8 +221,8 @@ fn same_content(a: &File, b: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new version;
-/// migrated entries; all other lines unchanged.
+/// Writes every line of the old file that begins in `range`. The header, which is at `header`, gets its new version,
+/// entries are migrated, and all other lines stay unchanged.
 fn write_migrated(
     out: &mut impl Write,
     old: &File,
@@ -297,8 +297,8 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // An object on this line is ignored. On its own line before the header it would be read, so the line
-            // stays whole.
+            // Opening ignores the objects on this line. On separate lines before the header they would be read, so the
+            // line is not split.
             return write_rest(out, line);
         }
         let at = |piece: &LinePart| start + piece.span.start as u64;
@@ -395,8 +395,8 @@ fn write_header(out: &mut impl Write, stored: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes the fragment at the end of the old file as its own line, and returns its end. Whole lines after `end` are late
-/// writes, and are copied later.
+/// Writes the fragment at the end of the old file as its own line, and returns its end. Whole lines after `end` are
+/// late writes, and are copied later.
 fn copy_torn_tail(out: &mut impl Write, old: &File, end: u64) -> io::Result<u64> {
     let mut kept_to = 0;
     let mut lines = Lines::new(old, end);

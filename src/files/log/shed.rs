@@ -50,7 +50,7 @@ pub struct StayingBranch {
     pub by: Option<String>,
 }
 
-/// The lines of a session file that take part in a move to the cold file.
+/// The session file of a move to or from the cold file.
 pub(super) struct ShedSource<'a> {
     pub(super) at: &'a Location,
     tree: &'a Tree,
@@ -62,7 +62,7 @@ pub(super) struct ShedSource<'a> {
     pub(super) lines: Range<u64>,
 }
 
-/// The archived branches, and which of them stay.
+/// The archived branches, and whether each of them moves or stays.
 struct ShedPlan {
     heads: Vec<Node>,
     /// The branch of a line that moves, by the offset of the line.
@@ -71,9 +71,9 @@ struct ShedPlan {
 }
 
 impl Log {
-    /// Moves the lines of the archived branches that begin with these entries into the cold file. Requires the lock, and
-    /// all lines in `tree`. After this call the caller must reopen the log. Returns the branches that were moved, and
-    /// those that stay.
+    /// Moves the lines of the archived branches that begin with these entries into the cold file. Requires the lock,
+    /// and all lines in `tree`. After this call the caller must reopen the log. Returns the branches that were moved,
+    /// and those that stay.
     pub fn shed(
         &self,
         lock: &Lock,
@@ -166,7 +166,7 @@ impl ShedSource<'_> {
         self.records.named(self.file, self.lines.clone())
     }
 
-    /// pi continues the session that was written last, so the time of the file stays.
+    /// Gives the new file the modification time of the old file, since pi continues the session with the newest time.
     pub(super) fn keep_time(&self, new: &File) -> io::Result<()> {
         new.set_modified(self.file.metadata()?.modified()?)
     }
@@ -229,7 +229,7 @@ impl ShedSource<'_> {
         Ok(plan)
     }
 
-    /// Whether the line is the entry alone, as it was read.
+    /// Whether the line contains only this entry and has no damage, so that it can be moved.
     fn is_whole(&self, node: Node, line: &RawLine<'_>) -> bool {
         use treelined_core::tree::Flags;
         let damage = [
@@ -429,7 +429,8 @@ impl ShedPlan {
 /// The entries that a line names, other than its parent.
 struct Reference {
     id: Option<String>,
-    /// The id of the line itself is among them: a second line with the id of an entry names this entry.
+    /// The id of the line itself is included, since a second line with the id of an entry counts as a line that names
+    /// the entry.
     names: Vec<String>,
 }
 
@@ -450,7 +451,8 @@ impl Reference {
         let custom_type = custom_type.and_then(json::string).unwrap_or_default();
         let data = data.filter(|_| !custom_type.is_empty());
         let of_data = match custom_type.starts_with("treelined.") {
-            // Undo passes over positions that are not in the file, so moves name nothing.
+            // The entries that a move of the leaf names do not count, since undo skips positions that are not in the
+            // file.
             true => data.and_then(|data| json::get_path(data, &["continuation", "entryId"])),
             false => data.and_then(|data| json::get(data, "targetId")),
         };
@@ -463,7 +465,7 @@ impl Reference {
     }
 }
 
-/// A line that is not at a place of the session file.
+/// A line without an offset in the session file.
 fn alone(bytes: &[u8]) -> RawLine<'_> {
     RawLine {
         offset: 0,
@@ -501,8 +503,8 @@ impl WholeLines {
         }))
     }
 
-    /// Passes each line after the header to `take`, without its line break. Fails before the first one if the cold file is
-    /// damaged.
+    /// Passes each line after the header to `take`, without its line break. If the cold file is damaged, fails before
+    /// it passes a line.
     pub(super) fn each(&self, mut take: impl FnMut(&RawLine<'_>) -> Result<()>) -> Result<()> {
         cold::check(&self.at, &self.records, |_| true, |_| false)?;
         let mut failure = None;
@@ -536,7 +538,7 @@ impl WholeLines {
         }
     }
 
-    /// The first entry of the branch of each entry in the cold file, by the id of the entry.
+    /// For each entry in the cold file: the id of the first entry of its branch.
     pub(super) fn branches(&self) -> io::Result<HashMap<String, String>> {
         let mut branches = HashMap::new();
         let mut reader = ColdReader::new(self.cold.as_ref(), &self.records)?;

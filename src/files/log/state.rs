@@ -59,15 +59,16 @@ pub(super) struct FileLog {
     pub(super) header_line: Vec<u8>,
     /// The offset of the header line in bytes; damaged lines may precede it.
     pub(super) header_at: u64,
-    /// Offset in bytes up to which the lines are in the tree.
+    /// The offset in bytes up to which the lines are in the tree.
     pub(super) end: u64,
     /// Whether the byte before `end` is a line break, or the file is empty.
     pub(super) ends_in_break: bool,
     /// The offset in bytes of a torn last line that was reported already.
     pub(super) torn_at: Option<u64>,
-    /// Where the unfinished line ended that this process has kept when it replaced the file; 0 if there was none.
+    /// The offset in bytes of the end of the unfinished line that this process kept when it replaced the file; 0 if
+    /// there was none.
     pub(super) tail_kept_to: u64,
-    /// The offset in bytes up to which the file was searched in vain for a line break after `end`.
+    /// The offset in bytes up to which a search after `end` found no line break.
     pub(super) tail_to: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A whole line of a session file with its number, by which the team's stream has the same line.
+//! A whole line of a session file, with the number that the line also has in the team's stream.
 
 use super::body::Bodies;
 use super::upstream::FileLine;
@@ -15,7 +15,7 @@ const WINDOW: usize = 64 << 10;
 
 impl Bodies {
     /// The line that has the entry at `place`; `None` if no file in a stream can have the entry. Reads the file up to
-    /// there.
+    /// the end of this line.
     pub fn line_of(&self, place: FilePlace) -> Result<Option<FileLine>> {
         let Some((file, _)) = self.stored_file() else {
             return Ok(None);
@@ -84,7 +84,8 @@ mod tests {
     use crate::os::handle::HandleAccess;
     use std::fs;
 
-    /// The numbers and the bytes must be those that the servers count, also for lines longer than the window.
+    /// The numbers and the bytes must equal the numbers and bytes that the servers count, also for lines longer than
+    /// the window.
     #[test]
     fn each_place_has_its_whole_line_and_its_number() {
         let folder = tempfile::tempdir().unwrap();

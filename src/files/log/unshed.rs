@@ -22,7 +22,7 @@ use treelined_core::tree::Tree;
 /// The most attempts to read a session whose branches another process moves meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Checks the session as it will be with its branches back. An error leaves it as it is.
+/// Checks the session in the form that it has after the move. If the check fails, the session stays unchanged.
 pub type WholeCheck<'a> = &'a mut dyn FnMut(OpenedLog) -> Result<()>;
 
 impl Log {
@@ -64,7 +64,7 @@ impl Log {
     }
 }
 
-/// Writes the lines of the session with the lines of the branches that are meant.
+/// Writes the lines of the session file, and the lines of the branches for which `is_meant` is true.
 fn write_with(
     session: &ShedSource<'_>,
     stored: Option<&File>,
@@ -109,7 +109,7 @@ fn clear_cold(
     rewrite::replace(&to, &to, |out| {
         let mut reader = ColdReader::new(stored, &session.records)?;
         let named = session.named_records()?;
-        // A record that stays in the file is one of the lines before these.
+        // A line that stays in place of a record shifts the offsets of the cold lines after it.
         let mut shift = 0;
         session.walk(&mut reader, |piece| match piece {
             Piece::Cold(line) if !is_meant(&line.of) => {
@@ -128,7 +128,7 @@ fn clear_cold(
 /// from a copy without a name.
 pub struct WholeLog {
     pub opened: OpenedLog,
-    /// The first entry of the branch, by the id of each of its entries.
+    /// For each entry of a shed branch: the id of the first entry of the branch.
     branch_of: HashMap<String, String>,
 }
 

@@ -1,5 +1,5 @@
-//! The team's stream of which a session file is a replica (fleet.md). The session calls it around each append; the
-//! crate `fleet` has the implementation.
+//! The team's stream of which a session file is a replica (fleet.md). The session uses the stream before and after each
+//! append. The crate `fleet` has the implementation.
 
 use crate::os::file::{File, Identity, Location};
 use crate::os::handle::HandleAccess;
@@ -15,7 +15,7 @@ use treelined_core::team::{TeamRow, TeamView};
 /// Called with news of a session that do not come from a commit of this daemon.
 pub type LogHook = Arc<dyn Fn(LogNews) + Send + Sync>;
 
-/// The fate of lines of a session that waited for the stream.
+/// The outcome for lines of a session that waited for the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogNews {
     /// The lines are in the stream.
@@ -49,11 +49,11 @@ pub trait SharedLog: Send + Sync {
     /// Completes [`Self::restore`]. Call it when the file of the session is back at its path.
     fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
-    /// Removes all lines of a session from the stream for good, if its servers can. The caller removes the files.
+    /// Removes all lines of a session from the stream for good, if its servers can do so. The caller removes the files.
     fn erase(&self, session: &str) -> Result<()>;
 
-    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. The file
-    /// goes to the trash while the session is deleted. Calls `news` on a thread of the stream.
+    /// From now on, copies the lines that others append to a session into its file, and publishes the lines that wait
+    /// in the file. While the session is deleted, its file is in the trash. Calls `news` on a thread of the stream.
     fn follow(&self, session: &str, news: LogHook);
 
     /// Records that the session is no longer open. Lines that wait for the stream are published nevertheless.
@@ -62,7 +62,8 @@ pub trait SharedLog: Send + Sync {
     /// The sessions, open or closed, that have lines waiting for the stream.
     fn queued(&self) -> HashSet<String>;
 
-    /// Describes an open session to other machines after a commit. The stream adds its machine and its last message.
+    /// Describes an open session to other machines after a commit. The stream adds the name of this machine and the
+    /// number of the last message of the session in the stream.
     fn describe(&self, row: TeamRow);
 
     /// The sessions of all machines.
@@ -115,13 +116,13 @@ pub trait Upstream: Send + Sync {
     /// Whether the file has lines that are not known to be in the stream. This takes one `stat`.
     fn waits(&self) -> bool;
 
-    /// Whether the stream was found to have lost lines that are still in the file.
+    /// Whether the stream is known to have lost lines that are still in the file.
     fn has_lost(&self) -> bool {
         false
     }
 
-    /// The end, in bytes of the file, of the last line that this machine has written; `None` if this is not known, or if
-    /// no other machine has written after it.
+    /// The offset in bytes of the end of the last line that this machine has written. `None` if this is not known, or
+    /// if no other machine has written after this line.
     fn own_end(&self) -> Option<u64> {
         None
     }
@@ -144,9 +145,9 @@ pub trait Upstream: Send + Sync {
     /// Whether lines are written to the file if the stream cannot be reached, to be published later.
     fn queues(&self) -> bool;
 
-    /// Compares a line of the file with the line that the stream has in its place, and returns what the servers say about
-    /// that line. Does not need the lock. Fails with `sessionReplaced` if another file has come to the path, and with
-    /// `logRewound` if the stream has lost the line.
+    /// Compares a line of the file with the line of the same number in the stream, and returns the answer of the
+    /// servers about this line. Does not need the lock. Fails with `sessionReplaced` if another file has replaced the
+    /// session file, and with `logRewound` if the stream has lost the line.
     fn look_up(&self, line: &FileLine) -> Result<LineInStream>;
 
     /// The durability of the last publish that the servers answered, as they reported it.
@@ -162,7 +163,7 @@ pub struct FileLine {
     pub number: u64,
     /// The bytes of the line with its line break.
     pub bytes: Vec<u8>,
-    /// The end of the line, in bytes of the file.
+    /// The offset in bytes of the end of the line in the file.
     pub end: u64,
     /// The file from which the line was read.
     pub file: Identity,
@@ -173,8 +174,8 @@ pub struct FileLine {
 pub struct LineInStream {
     pub stream: String,
     pub state: LineState,
-    /// The account that has added the line of the stream, by the word of the servers. `None` if they name no accounts, or
-    /// if they do not have the line.
+    /// The account that added the line to the stream, as the servers report it. `None` if they name no accounts, or if
+    /// they do not have the line.
     pub account: Option<String>,
 }
 
@@ -182,7 +183,7 @@ pub struct LineInStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineState {
     Equal,
-    /// The stream has other bytes in its place.
+    /// The line with this number has other bytes in the stream.
     Differs,
     /// The line is not known to be in the stream.
     Queued,

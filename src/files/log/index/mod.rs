@@ -157,7 +157,7 @@ struct RestoredLog {
 }
 
 impl RestoredLog {
-    /// Reads the lines that were appended since then.
+    /// Reads the lines that were appended after the index was written.
     fn open(mut self, cancel: &Cancel) -> Result<OpenedLog> {
         self.log
             .read_on(&mut self.tree, &mut self.ingest, Tail::Take, cancel)?;

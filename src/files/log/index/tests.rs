@@ -282,8 +282,9 @@ fn without_a_cache_nothing_changes() {
     assert_eq!(place.open(), (expected, true));
 }
 
-/// A later line may have the id of a label that waits for its target. The first label once came into force all the
-/// same, so one entry set two labels. It depended on the index which of the two labels was removed again.
+/// A label may come before its target, and a later line may have the same id as the label. The first label once took
+/// effect nevertheless, so one entry set two labels. When the label was removed, the index decided which of the two was
+/// removed.
 #[test]
 fn a_label_that_is_replaced_before_its_target_is_read_labels_nothing() {
     let label = |target: &str| {
@@ -348,7 +349,8 @@ proptest! {
         }
     }
 
-    /// A forged index with a valid checksum may give wrong data for its author's own session, but never a failure.
+    /// A forged index with a valid checksum may give wrong data for the session of its author. It must never make
+    /// opening fail.
     #[test]
     fn no_forged_index_makes_opening_fail(
         at in any::<prop::sample::Index>(),

@@ -404,7 +404,7 @@ struct LineContext<'a> {
 }
 
 impl LineContext<'_> {
-    /// Adds an entry for a line that has an entry already. Only a program with a defect does so.
+    /// Adds a second entry for a line, as only a program with a defect does.
     fn add_twin(&mut self, id: &str, envelope: &Envelope<'_>, place: FilePlace) {
         let twin = format!("{id}-twin");
         let _added = self
@@ -413,7 +413,7 @@ impl LineContext<'_> {
     }
 }
 
-/// Checks what the tree and its views rely on, after a node was added to `before` others.
+/// Checks the facts on which the tree and its views rely, after a node was added to a tree of `before` nodes.
 #[inline]
 fn check_added(tree: &Tree, before: usize, new: Insertion, place: FilePlace) -> Result<()> {
     let parent = tree.parent(new.node);
@@ -422,7 +422,8 @@ fn check_added(tree: &Tree, before: usize, new: Insertion, place: FilePlace) -> 
     let has_refused = new.refused != Flags::NONE && parent.is_some();
     let is_below_entry =
         parent.is_none_or(|at| at != new.node && tree.kind(at) != EntryKind::LeafRecord);
-    // This is on the path of each line of a file, so one condition is enough as long as all facts hold.
+    // This code runs for each line of a file. So one condition is tested first, and each fact is tested alone only if
+    // the condition is false.
     let is_sound = is_last && is_there && !has_refused && is_below_entry;
     if is_sound && cfg!(not(feature = "simulation")) {
         return Ok(());

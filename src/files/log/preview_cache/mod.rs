@@ -95,7 +95,7 @@ impl<'b> PreviewReader<'b> {
         })
     }
 
-    /// The preview of the entry with this number in the file. `place` is where its line is.
+    /// The preview of the entry with this number in the file. `place` is the position of its line in the file.
     pub fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
         if number >= self.previews.count {
             return None;
@@ -199,7 +199,7 @@ impl BlockBuilder {
     }
 }
 
-/// Writes new previews: those of the first `count` entries of the file of `bodies`.
+/// Writes new previews for the first `count` entries of the file of `bodies`.
 pub struct PreviewWriter<'b> {
     slot: &'b PreviewSlot,
     cache: Cache,

@@ -1,12 +1,13 @@
 //! Recovers the whole objects on a damaged line, and the torn pieces between them (session-file.md §2).
 //!
-//! Opening, listing, repairing and migrating all call this module, so they recover the same entries. It finds
-//! every whole entry, wherever the damage leaves one, in time linear in the line.
+//! Opening, listing, repairing and migrating all call this module, so they recover the same entries. It finds every
+//! whole entry that the damage leaves, in time that is linear in the length of the line.
 //!
 //! Why the time is linear: an object is walked from its opening brace only if no earlier walk has met this brace as the
 //! start of a value. A walk that met the brace knows where the object ends, or where the walk fails. A brace that a
-//! running walk has not met is inside a string of that walk. A second walk that starts there sees strings and the text
-//! between them in the opposite way, until one of the walks fails. So at most two walks pass any byte.
+//! running walk has not met is inside a string of that walk. A second walk that starts there reads each string of the
+//! first walk as text between strings, and the text between strings as a string, until one of the walks fails. So at
+//! most two walks pass any byte.
 
 use std::ops::Range;
 use treelined_core::bytes::part;

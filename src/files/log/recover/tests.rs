@@ -58,7 +58,7 @@ fn every_whole_entry_is_found_behind_any_damage() {
     // The members of an entry may be in any order.
     let odd = r#"{"timestamp":"t","parentId":"p","id":"o","message":{"type":1},"type":"label"}"#;
     assert_eq!(ids(format!("{{\"x{odd}").as_bytes(), Some(3)), ["o"]);
-    // An object inside a damaged entry is an entry only if it has all members of one.
+    // An object inside a damaged entry is an entry only if it has all members of an entry.
     assert!(
         ids(
             br#"{"a":{"type":"message","id":"i","parentId":1,"timestamp":"t"}"#,
@@ -88,15 +88,15 @@ fn before_a_header_the_first_whole_one_counts() {
             .collect();
         assert_eq!(whole, [header, &entry("a")], "{before}");
     }
-    // Version 1 knows no ids.
+    // Entries of version 1 have no ids.
     let old = r#"{"type":"session","id":"s"}{"type":"mess{"type":"message","timestamp":"t","message":{}}"#;
     let whole = recover(old.as_bytes(), None).pieces;
     assert_eq!(whole.iter().filter(|piece| piece.whole).count(), 2);
 }
 
-/// Torn pieces may stand before the header, on its line. Opening the file once did not read them, but migration wrote
-/// each to a separate line, where its whole entries were found. The migrated session then had more entries, or another
-/// copy of an entry came first, with another parent.
+/// Torn pieces may precede the header on its line. Opening the file once did not read them, but migration wrote each to
+/// a separate line, where its whole entries were found. The migrated session then had more entries, or another copy of
+/// an entry came first, with another parent.
 #[test]
 fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_and_copying() {
     let header = |version: u64| {
@@ -178,8 +178,9 @@ const UNITS: [&str; 20] = [
     "{\"type\":\"session\",\"id\":\"a\"",
 ];
 
-/// A damaged line of 0.2 MB once took 7.8 s, and a line of 0.9 MB more than 100 s. The bytes read are linear in the
-/// line: a fixed factor for any line, and twice as many for twice the line.
+/// A damaged line of 0.2 MB once took 7.8 s, and a line of 0.9 MB more than 100 s. The number of bytes read must be
+/// linear in the length of the line: at most this factor for any line, and twice as many for a line of twice the
+/// length.
 const MOST_STEPS: u64 = 12;
 
 #[track_caller]
