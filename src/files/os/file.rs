@@ -63,7 +63,7 @@ impl Location {
         self.folder.path().join(&self.name)
     }
 
-    /// The location of the file in the same folder whose name is this name and `suffix`.
+    /// The location of the file in the same folder whose name is this name followed by `suffix`.
     pub fn beside(&self, suffix: &str) -> Self {
         let mut name = self.name.clone();
         name.push(suffix);

@@ -87,8 +87,8 @@ impl Executable {
         name.and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Fails if the program cannot be started, or if another user could change it: the file itself, each
-    /// argument that names a file by an absolute path, and the folders and links on the way there.
+    /// Fails if the program cannot be started, or if another user could change it: the file itself, each argument that
+    /// names a file by an absolute path, and the folders and links in the paths of these files.
     pub fn check(&self) -> Result<(), Failure> {
         for (index, argument) in self.argv.iter().enumerate() {
             let path = Path::new(argument);
@@ -117,11 +117,10 @@ impl Program {
         self.executable.name()
     }
 
-    /// Runs the program in its own process group, with `input` as its stdin, and returns its stdout; `heard` receives the
-    /// output as it arrives.
-    /// Returns once the program has exited and closed its stdout. Its stderr is discarded. Dropping the future, or
-    /// exceeding a limit, kills the group. The files of the program are checked at each run, since they may have
-    /// changed.
+    /// Runs the program in its own process group, with `input` as its stdin, and returns its stdout; `heard` receives
+    /// the output as it arrives. Returns after the program has exited and closed its stdout. Its stderr is discarded.
+    /// Dropping the future, or exceeding a limit, kills the group. The files of the program are checked at each run,
+    /// since they may have changed.
     pub async fn run(
         &self,
         input: impl AsyncRead + Unpin + Send,

@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Temporary files of killed processes were once never removed, but a user's own `.notes.2024.tmp` was removed.
-    /// Only unlocked files with names of this program are removed.
+    /// Temporary files of killed processes once stayed for ever, but a user's own `.notes.2024.tmp` was removed. Only
+    /// unlocked files with names of this program are removed.
     #[test]
     fn only_abandoned_files_of_ours_are_removed() {
         let path = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! The state of a disk after a power cut.
 //!
-//! The disk is made anew from its first state and the changes that have survived: all that are synced, and those of the others
-//! that a [`Profile`] lets through.
+//! The disk is made again from its first state and the changes that survive. All synced changes survive. A [`Profile`]
+//! selects the other changes that survive.
 
 use super::disk::{Asked, Change, Disk, Node, NodeId, ROOT, apply};
 use super::random::Random;
@@ -22,12 +22,12 @@ pub enum Profile {
 }
 
 impl Disk {
-    /// The disk after a power cut, all of whose content is durable.
+    /// The disk after a power cut. All of its content is durable.
     pub fn after_cut(&self, profile: Profile, random: &mut Random) -> Self {
         let mut nodes = self.first.clone();
         let left = self.changes.len() - self.committed;
         let journal = self.committed as u64 + random.below(left as u64 + 1);
-        // The files whose later writes are lost, since an earlier one is.
+        // The files that have lost a write, so that their later writes are lost too.
         let mut ended = BTreeSet::new();
         for (number, (change, asked)) in self.changes.iter().enumerate() {
             let kept = match (profile, change) {
@@ -89,7 +89,8 @@ fn write(node: NodeId, at: u64, data: &[u8]) -> Option<Change> {
     })
 }
 
-/// An end within a write at which a sector begins. A write within one sector is on the disk or not.
+/// The number of bytes of a torn write that are kept. The write is torn where a sector begins; 0 if no sector begins
+/// within the write.
 fn cut(at: u64, len: usize, sector: u64, random: &mut Random) -> usize {
     let (first, last) = (at / sector, (at + len as u64) / sector);
     let sectors = last.saturating_sub(first);
@@ -118,7 +119,7 @@ fn anything(
         0 | 1 => write(node, at, data),
         2 => None,
         3 => torn(node, at, data, sector, random),
-        // The size is on the disk, and the bytes after a sector are not.
+        // The new size is on the disk, but the bytes after the start of a sector are zero.
         _ => {
             let end = cut(at, data.len(), sector, random);
             let mut zeroed = vec![0; data.len()];

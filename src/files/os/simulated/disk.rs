@@ -1,12 +1,12 @@
-//! The simulated file system: files and folders, their names, and what of both is synced.
+//! The simulated file system: files, folders and their names, and which changes of them are synced.
 //!
-//! Each change is one of a list, from which `cut` makes the disk after a power cut.
+//! All changes are kept in a list. `cut` makes the disk after a power cut from this list.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// The number of a file or folder in this model. Unlike the inode number it is never used again.
+/// The number of a file or folder in this model. Unlike an inode number, this number is never used again.
 pub(super) type NodeId = u64;
 
 /// The root folder.
@@ -32,7 +32,8 @@ pub enum Change {
         at: u64,
         data: Arc<[u8]>,
     },
-    /// The same bytes at the same place. Sectors are written whole, so bytes that are on the disk stay there.
+    /// The same bytes are written again at the same offset. Sectors are written whole, so bytes that are on the disk
+    /// stay there.
     Again {
         node: NodeId,
         at: u64,
@@ -42,7 +43,7 @@ pub enum Change {
         node: NodeId,
         len: u64,
     },
-    /// A name leads to a node, in place of the one that it led to.
+    /// A name leads to this node, and no longer to an earlier node.
     Name {
         folder: NodeId,
         name: OsString,
@@ -65,7 +66,7 @@ pub enum Change {
 pub(super) enum Asked {
     Nothing,
     Synced,
-    /// Its sync failed. Linux then takes the bytes for written, so later syncs pass over them.
+    /// The sync of the change failed. Linux then treats the bytes as written, so later syncs skip them.
     Failed,
 }
 
@@ -74,7 +75,8 @@ pub struct Disk {
     pub nodes: BTreeMap<NodeId, Node>,
     pub(super) first: BTreeMap<NodeId, Node>,
     pub(super) changes: Vec<(Change, Asked)>,
-    /// The number of changes before the last sync of anything. A journal that keeps the order has all names of these.
+    /// The number of changes before the last sync of any file or folder. A journal that keeps the order of changes has
+    /// all changes of names before that sync.
     pub(super) committed: usize,
     next: NodeId,
     /// The bytes that are free.

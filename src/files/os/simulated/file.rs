@@ -66,7 +66,7 @@ impl FileAt for File {
         }
     }
 
-    /// Writes the bytes that are there. No other bytes of a session file are written in place.
+    /// Writes again the bytes that the file has at this offset. No other bytes of a session file are written in place.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.call("write again", |state, node| {
             let known = &state.disk.node(node).ok_or(Errno::NOENT)?.data;
@@ -157,8 +157,8 @@ impl File {
         })
     }
 
-    /// Whether this sync fails. The sync of a folder can be tried again; that of a file fails for all processes that have
-    /// it open, each once, as on Linux.
+    /// Whether this sync fails. A failed sync of a folder can be tried again. A failed sync of a file is reported once
+    /// to each process that has the file open, as on Linux.
     fn fails_to_sync(&self, state: &mut State, node: NodeId) -> bool {
         let own = state.files.get_mut(&self.number);
         if own.is_some_and(|own| std::mem::take(&mut own.has_failed)) {
@@ -214,7 +214,7 @@ impl File {
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let text =
             |state: &State| format!("write {} {}", self.node(state).unwrap_or(0), bytes.len());
-        // The kernel may stop between two pages of the write of a process that is killed.
+        // If a process is killed during a write, the kernel may stop between two pages.
         let part = |state: &mut State| {
             let pages = state.random.below(bytes.len() as u64 / 4096 + 1);
             let len = usize::try_from(pages * 4096).unwrap_or(0);
@@ -305,7 +305,7 @@ impl Write for File {
 }
 
 impl Seek for &File {
-    /// Only the present position is asked for.
+    /// Callers request only the current position.
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         match (to, self.world.lock().files.get(&self.number)) {
             (io::SeekFrom::Current(0), Some(file)) => Ok(file.position),

@@ -1,8 +1,8 @@
 //! A simulated machine: a disk, a clock, randomness, and processes that take turns.
 //!
-//! Each process is a thread that runs only while it has the turn. At each call that reaches the disk, a seed decides which
-//! process goes on. So a seed makes the same history each time. A process is killed, and the power is cut, between two
-//! calls; the thread then unwinds, and nothing that it calls on its way has an effect.
+//! Each process is a thread that runs only while it has the turn. At each call that reaches the disk, a seed decides
+//! which process runs next. So a seed gives the same history each time. A process is killed, and the power is cut,
+//! between two calls. The thread then unwinds, and its further calls have no effect.
 
 pub mod calls;
 mod cut;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 /// The time of day at which each simulated machine starts: 2026-03-01, in seconds.
 const START: u64 = 1_772_355_600;
 
-/// A call of the engine that a test leaves out, to see whether the test finds it.
+/// A call of the engine that is left out, to check that a test detects this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     Nothing,
@@ -41,7 +41,7 @@ pub enum LeftOut {
     AppendFlag,
 }
 
-/// The choices of a history.
+/// The settings of a history.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     pub left_out: LeftOut,
@@ -72,9 +72,9 @@ struct State {
     next_file: u64,
     /// The open file that holds the lock of each node.
     locks: BTreeMap<NodeId, u64>,
-    /// One of so many reads, writes and syncs fails.
+    /// If this is N, one in N reads, writes and syncs fails.
     fails_one_in: Option<u64>,
-    /// One of so many syncs fails.
+    /// If this is N, one in N syncs fails.
     fails_to_sync_one_in: Option<u64>,
     trace: Vec<String>,
     hash: u64,
@@ -96,7 +96,7 @@ struct OpenFile {
     process: usize,
     appends: bool,
     position: u64,
-    /// Whether another process has failed to sync the file since this one has opened it.
+    /// Whether another process has failed to sync the file since this process opened it.
     has_failed: bool,
 }
 
@@ -108,7 +108,7 @@ thread_local! {
 }
 
 impl World {
-    /// A machine with so many processes, none of which runs yet.
+    /// A machine with this number of processes. None of them runs yet.
     pub fn new(disk: Disk, seed: u64, processes: usize, rules: Rules) -> Arc<Self> {
         let mut random = Random::new(seed);
         let turn = usize::try_from(random.below(processes as u64)).unwrap_or(0);
@@ -146,12 +146,12 @@ impl World {
         self.lock().disk.space = free;
     }
 
-    /// Makes one of so many reads, writes and syncs fail with `EIO`.
+    /// Makes one in `fails_one_in` reads, writes and syncs fail with `EIO`.
     pub fn break_disk(&self, fails_one_in: Option<u64>) {
         self.lock().fails_one_in = fails_one_in;
     }
 
-    /// Makes one of so many syncs fail, and no other call.
+    /// Makes one in `fails_one_in` syncs fail, and no other call.
     pub fn break_syncs(&self, fails_one_in: Option<u64>) {
         self.lock().fails_to_sync_one_in = fails_one_in;
     }
@@ -211,7 +211,7 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the turn to a process that can run. If all wait, the clock goes on.
+    /// Gives the turn to a process that can run. If all processes wait, the clock advances.
     fn next(&self, state: &mut State) {
         let waiting = state.processes.iter().filter(|process| !process.has_ended);
         let Some(first) = waiting.map(|process| process.wakes_at).min() else {
@@ -243,7 +243,7 @@ impl World {
         state
     }
 
-    /// Begins a call: another process may go on first, this one may be killed, and the power may be cut. `text` names
+    /// Begins a call: another process may run first, this process may be killed, and the power may be cut. `text` names
     /// the call in the trace. `last` runs if the process is killed at this call.
     fn call(
         &self,
@@ -285,7 +285,7 @@ impl World {
         self.alive(state, process)
     }
 
-    /// Ends this thread if its process does not live.
+    /// Ends this thread if its process has ended, or if the power was cut.
     fn alive<'w>(
         &'w self,
         state: MutexGuard<'w, State>,
@@ -405,7 +405,8 @@ pub fn choose(end: u64) -> u64 {
     world.lock().random.below(end)
 }
 
-/// Ends this thread if its process does not live. A runtime keeps the panic of a task from its other tasks.
+/// Ends this thread if its process has ended, or if the power was cut. A runtime catches the panic of a task, so the
+/// other tasks of the process must call this function to end too.
 pub fn check() {
     let (world, process) = current();
     drop(world.alive(world.lock(), process));

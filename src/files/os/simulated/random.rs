@@ -21,7 +21,7 @@ impl Random {
         self.number().checked_rem(end).unwrap_or(0)
     }
 
-    /// Whether one of `of` equal cases has come.
+    /// Returns true in one of `of` cases on average.
     pub fn one_in(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }

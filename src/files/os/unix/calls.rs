@@ -1,5 +1,5 @@
-//! The calls of the system that reach the files of a store. With the feature `simulation`, calls of the same names reach
-//! a simulated disk.
+//! The calls of the system that reach the files of a store. With the feature `simulation`, calls with the same names
+//! reach a simulated disk.
 
 #[cfg(not(feature = "simulation"))]
 pub use real::*;

@@ -34,9 +34,9 @@ const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// How long this process waits for a lock of a folder that another process holds.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Threads of this process that want a folder lock wait here for each other, without a limit of time: the limit is for
-/// other processes. If hundreds of threads tested the lock every two milliseconds, they would also take the processor
-/// from the thread that holds it.
+/// Threads of this process that want a folder lock wait here for each other. They wait without a time limit, since the
+/// limit is only for locks of other processes. If hundreds of threads tested the lock every two milliseconds, they
+/// would also take the processor from the thread that holds it.
 #[cfg(not(feature = "simulation"))]
 static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
 
@@ -59,7 +59,7 @@ pub struct Folder {
     /// The parent folder and the name in it; `None` for a folder opened by its path.
     within: Option<(Arc<Folder>, OsString)>,
     path: PathBuf,
-    /// The open folder once its name is on disk, and the names of the folders above it.
+    /// The identity of the open folder, once its name and the names of the folders above it are on disk.
     named: Mutex<Option<Identity>>,
 }
 
@@ -134,8 +134,8 @@ impl Folder {
     /// Makes a folder (0700) in this folder, unless it exists.
     pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
         match self.make_unsynced(name)? {
-            // The name of the folder must be as durable as its content. A folder that stays without a sync would be
-            // taken for a durable one by the next attempt.
+            // The name of the folder must be as durable as its content. If the folder stayed without a sync, the next
+            // attempt would treat its name as durable.
             true => self.sync().inspect_err(|_| {
                 let _is_used = self.remove_subfolder(name);
             }),
@@ -270,7 +270,7 @@ impl Folder {
         Ok(changed_of(&stat))
     }
 
-    /// Passes the status of each file to `each`, like [`Folder::status`], with the folder opened once.
+    /// Passes the status of each file to `each`, like [`Folder::status`]. The folder is opened only once.
     pub fn statuses<'n>(
         &self,
         names: impl IntoIterator<Item = &'n OsString>,
@@ -411,8 +411,8 @@ impl Folder {
         }
     }
 
-    /// Makes the names in this folder durable. The first time, it also syncs the folders above, since a process that made
-    /// one of them may have been killed before it synced its name.
+    /// Makes the names in this folder durable. The first call also syncs the folders above this folder. A process that
+    /// made one of these folders may have been killed before it synced the name of the folder.
     pub fn sync(&self) -> io::Result<()> {
         let folder = self.fd()?;
         sync_folder(&folder)?;
@@ -472,8 +472,8 @@ fn sync_above(path: &Path, device: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a folder above a session directory; `None` if it may be searched but not read, or if the path is gone since the
-/// session directory was moved.
+/// Opens a folder above a session directory. `None` if this user may search the folder but not read it, or if the path
+/// no longer exists because the session directory was moved.
 fn open_above(path: &Path) -> io::Result<Option<File>> {
     let is_here = path.as_os_str().is_empty();
     match File::open(if is_here { Path::new(".") } else { path }) {
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
 
     /// A client may ask for a thousand sessions at once. The time limit for other processes does not apply to the
-    /// threads that make them.
+    /// threads that make these sessions.
     #[test]
     fn threads_of_one_process_wait_for_each_other_as_long_as_it_takes() {
         let made = tempfile::tempdir().unwrap();

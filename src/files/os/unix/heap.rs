@@ -1,19 +1,21 @@
-//! Gives free memory back to the system. The allocator keeps the memory of large operations otherwise.
+//! Gives free memory back to the system. Otherwise the allocator keeps the memory of large operations.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Freed memory of fewer bytes is left to the allocator.
+/// If fewer bytes than this are freed, the allocator keeps them.
 pub const WORTHWHILE: usize = 4 << 20;
-/// More memory is freed soon after the first, so it is given back together.
+/// The wait before memory is given back. An operation frees its memory in several steps. The memory of all steps is
+/// given back together.
 const PAUSE: Duration = Duration::from_millis(250);
-/// On a busy machine the rest of it, in pieces that are not worthwhile alone, is freed up to this much later.
+/// The wait before memory is given back a second time. On a busy machine an operation may free its last memory this
+/// late, in pieces that are smaller than [`WORTHWHILE`].
 const REST: Duration = Duration::from_secs(2);
 
 static IS_PLANNED: AtomicBool = AtomicBool::new(false);
 
-/// Plans to give free memory back, if `bytes` were freed and are worth it. Does not wait.
+/// Plans to give free memory back, if `bytes` were freed and are at least [`WORTHWHILE`]. Does not wait.
 pub fn freed(bytes: usize) {
     if bytes < WORTHWHILE || IS_PLANNED.swap(true, Ordering::AcqRel) {
         return;

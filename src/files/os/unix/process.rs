@@ -74,7 +74,7 @@ pub fn raise_descriptor_limit() {
 /// the system does not provide this information.
 #[cfg(target_os = "linux")]
 pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
-    // A simulated process looks until the time is over.
+    // The simulation does not know which processes write, so each replaced file is followed for the whole time.
     if cfg!(feature = "simulation") {
         return None;
     }
@@ -97,8 +97,8 @@ pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     Some(others.filter(writes).collect())
 }
 
-/// The other processes that have a file open, also those of this program. Processes of other users and machines are not
-/// visible. `None` if the system does not provide this information.
+/// The other processes that have a file open, also the processes of this program. Processes of other users and machines
+/// are not visible. `None` if the system does not provide this information.
 #[cfg(target_os = "linux")]
 pub fn openers_of(identity: Identity) -> Option<Vec<u32>> {
     #[cfg(feature = "simulation")]

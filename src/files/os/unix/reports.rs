@@ -46,8 +46,8 @@ mod inotify {
 
     /// The number of bytes of reports that are read at a time.
     const CHUNK: usize = 16 << 10;
-    /// More reports than a queue holds by default, so that a program that writes faster than its reports are read
-    /// cannot keep the reader busy for ever.
+    /// The most reports that one call reads. A queue holds fewer reports by default. So the call ends even if a program
+    /// writes faster than its reports are read.
     const MOST_REPORTS: usize = 1 << 16;
 
     const CHANGES: WatchFlags = WatchFlags::MODIFY
@@ -79,7 +79,7 @@ mod inotify {
             if !is_of_this_machine(&*folder) {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            // `path` leads to the open folder itself, even if the folder was moved and another folder is in its place.
+            // `path` leads to the open folder itself, even if the folder was moved and another folder has its old path.
             let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
             Ok(inotify::add_watch(&self.0, path, CHANGES)?)
         }

@@ -15,9 +15,9 @@ pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
 }
 
-/// Fails if another user could write the file or replace it. Each folder and link on the way to the file must
-/// belong to this user or root, and only these two may write to the folders. Sticky folders are accepted,
-/// since there no other user can replace a file of this user.
+/// Fails if another user could write the file or replace it. Each folder and link on the way to the file must belong to
+/// this user or root, and only these two may write to the folders. Sticky folders are accepted, since in them no other
+/// user can replace a file of this user.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
     let mut at = PathBuf::from("/");
     check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;

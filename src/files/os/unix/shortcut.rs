@@ -1,8 +1,8 @@
 //! Writes an answer on the thread that made it, if the write cannot block. Waking the writer thread on
 //! another core takes longer than most requests.
 //!
-//! The shortcut writes only to pipes and sockets, at most as many bytes as a pipe writes atomically: a
-//! writable pipe accepts so many bytes at once, and a socket is written without waiting.
+//! The shortcut writes only to pipes and sockets, and at most the number of bytes that a pipe writes atomically. A
+//! writable pipe accepts this number of bytes at once, and a write to a socket does not wait.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -91,8 +91,7 @@ impl Shortcut {
     /// Writes with one call. Returns `None` if the kernel does not support writing to pipes without waiting.
     #[cfg(target_os = "linux")]
     fn write_unless_full(&self, bytes: &[u8]) -> io::Result<Option<bool>> {
-        // Whether the pipe waits is a property that both ends share, so a flag is used that affects only this
-        // call.
+        // Both ends of a pipe share its nonblocking mode. So this call uses a flag that affects only the call itself.
         let at_the_end = u64::MAX;
         let slices = [IoSlice::new(bytes)];
         match pwritev2(&*self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {

@@ -25,8 +25,8 @@ impl EndSignal {
     }
 }
 
-/// Watches the signal for a file that exceeds the size limit. Then such a write fails, and the signal does not kill the
-/// process. Call this within a runtime.
+/// Handles SIGXFSZ, the signal for a file that exceeds the size limit. With the handler, the write fails and the signal
+/// does not kill the process. Call this within a runtime.
 pub fn outlive_the_size_limit() -> io::Result<()> {
     let size_limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
     let _watched = signal(size_limit)?;

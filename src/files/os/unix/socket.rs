@@ -14,7 +14,7 @@ pub use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
 pub use tokio::net::UnixStream as AsyncStream;
 pub use tokio::net::unix::{OwnedReadHalf as ReadHalf, OwnedWriteHalf as WriteHalf};
 
-/// The longest path of a socket in bytes. The address of the system has one more byte, for the end.
+/// The longest path of a socket in bytes. The address of the system has one more byte, for the NUL byte at the end.
 #[cfg(target_os = "linux")]
 pub const MAX_PATH_BYTES: usize = 107;
 #[cfg(not(target_os = "linux"))]
