@@ -1,4 +1,4 @@
-//! Commits the lines of an operation: plans them with the lock of the file held and the tree refreshed, writes them in
+//! Commits the lines of an operation: takes the lock of the file, refreshes the tree, plans the lines, writes them in
 //! one call, and adds them to the tree (session-file.md §3).
 
 use super::INLINE_BYTES;
@@ -87,8 +87,8 @@ pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> R
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // If other operations have just waited in vain for the same lock, this operation does not wait the whole time
-    // again.
+    // While this operation waited for its turn, other operations may have waited for the same lock. Their waiting time
+    // counts, so this operation does not wait the whole time again.
     let since = contention.since.unwrap_or(asked).max(asked);
     if time::since(since) < contention.limit {
         return Ok(());
@@ -173,8 +173,8 @@ impl<T: Send + 'static> SessionGuard<T> {
         }
     }
 
-    /// Plans and writes. The work runs on this thread if the lock is free and there is little to read, else on a
-    /// blocking thread. Fails only if the session cannot be used any more.
+    /// Plans and writes the lines. The work runs on this thread if the lock is free and there is little to read, else
+    /// on a blocking thread. Fails only if the session cannot be used any more.
     pub async fn carry_out<W: Work>(
         mut self,
         mut work: W,

@@ -7,9 +7,9 @@ use treelined_core::error::Result;
 use treelined_core::flow::leaf;
 
 impl SessionState {
-    /// Ends the file with a record of the position where the file opens, if the record is needed. It is needed for
-    /// programs that treat the last line as the leaf. Without it they may open the file elsewhere: if a program without
-    /// the lock writes just before a background append, the record of this append names the earlier position.
+    /// Ends the file with a record of the position where the file opens, if programs that treat the last line as the
+    /// leaf need this record. Without the record they may open the file at another position: if a program without the
+    /// lock writes just before a background append, the record of this append names the earlier position.
     pub(super) fn keep_for_others(&mut self, lock: &Lock) {
         /// A round fails if another program that takes no lock writes again.
         const ROUNDS: usize = 4;

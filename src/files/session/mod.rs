@@ -1,8 +1,8 @@
 //! An open session: its log and its tree. They are changed only together, and only here.
 //!
 //! Every caller that reads or changes a session holds its [`SessionGuard`]. Guards are given in the order of requests
-//! (protocol.md §1). A guard is held for work in memory and for a write, but never while a caller waits for a question,
-//! a summarizer or a sync.
+//! (protocol.md §1). A guard is held for work in memory and for a write, but never while a caller waits for an answer
+//! to a question, for a summarizer or for a sync.
 //!
 //! `flow` plans the lines to write, and the daemon notifies clients. [`commit`] writes, and [`fork`] copies.
 
@@ -48,8 +48,8 @@ use treelined_core::id::{EntryId, ExpectedLeaf};
 use treelined_core::tree::Node;
 use treelined_core::tree::below::{self, Below};
 
-/// More bytes than this are neither read nor written on the thread that reads requests, since that could take more than
-/// two milliseconds.
+/// More bytes than this are neither read nor written on the thread that reads requests, since such a read or write
+/// could take more than two milliseconds.
 const INLINE_BYTES: u64 = 128 << 10;
 /// The most entries in the details of `leafMoved`.
 const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
@@ -130,7 +130,7 @@ impl<T: Send + 'static> SessionGuard<T> {
     /// Reads the entries of other writers.
     pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
         match self.log.standing()? {
-            // The open file still has all entries; only appending to it is impossible.
+            // The open file still has all entries, but no entry can be appended.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
             Standing::Grown(bytes) if bytes <= INLINE_BYTES => {
                 let changes = self.refresh()?;

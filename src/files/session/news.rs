@@ -22,7 +22,7 @@ impl OrderChange {
         None
     }
 
-    /// The one of two changes that begins nearer to the first entry of the tree.
+    /// Returns the change that begins nearer to the first entry of the tree.
     fn first_of(self, other: Self, tree: &Tree) -> Self {
         let place = |change: &Self| change.since.as_deref().and_then(|id| tree.find_any(id));
         match place(&self) <= place(&other) {
@@ -50,8 +50,8 @@ impl SessionState {
         }
     }
 
-    /// Records the new entries of a file that has replaced another file. They are found by their ids, since the new
-    /// file may have another order.
+    /// Records the new entries of a file that has replaced another file. The new entries are found by their ids, since
+    /// the new file may have another order.
     pub(super) fn note_new(&self, former: &Tree, changes: &mut Changes) {
         let nodes = (0..self.tree.node_count()).filter_map(|n| self.tree.node(n));
         for node in nodes.filter(|node| former.find_any(self.tree.id(*node)).is_none()) {
@@ -71,7 +71,8 @@ impl SessionState {
         }
     }
 
-    /// Like [`Self::catch_up`], for the middle of an operation: adds to the changes that it has found so far.
+    /// Like [`Self::catch_up`], within an operation: adds the changes to the changes that the operation has found so
+    /// far.
     pub(super) fn catch_up_into(
         &mut self,
         standing: Standing,

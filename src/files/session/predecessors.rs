@@ -33,7 +33,8 @@ impl SessionState {
         self.handovers_beside(process::writers_of)
     }
 
-    /// Like [`Self::handovers`]. `writers_of` finds the other programs that have a file open, if the system tells.
+    /// Like [`Self::handovers`]. `writers_of` finds the other programs that have a file open, if the system provides
+    /// this information.
     pub(super) fn handovers_beside(
         &self,
         writers_of: impl Fn(Identity) -> Option<Vec<u32>>,
@@ -48,7 +49,7 @@ impl SessionState {
     }
 
     /// Ends the wait for lines in the replaced files to which no program can write any more, so that an unfinished last
-    /// line counts as it is.
+    /// line is copied in its present form.
     pub fn end_waiting(&mut self, is_unheld: impl Fn(Identity) -> bool) {
         for replaced in &mut self.predecessors {
             if replaced.identity().is_some_and(&is_unheld) {

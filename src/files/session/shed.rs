@@ -26,11 +26,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub enum ColdMove {
     /// Archived branches go into the cold file.
     Shed,
-    /// They come back, if the check allows it.
+    /// Branches come back from the cold file, if the check allows this.
     Unshed(Option<BranchCheck>),
 }
 
-/// Checks a session as it will be with its branches back. An error leaves it as it is.
+/// Checks the state that a session has after the branches are back. If the check fails, the session stays unchanged.
 pub type BranchCheck = Box<dyn FnMut(&SessionState) -> Result<()> + Send>;
 
 /// The branches of a move.
@@ -182,7 +182,7 @@ impl SessionState {
         found.collect()
     }
 
-    /// The same error. If it is about an entry in the cold file, its message now says so.
+    /// Returns the error. If the error is about an entry in the cold file, the message says so.
     pub fn explained(&self, error: Error) -> Error {
         let details = error.details.as_ref();
         let entry_id = details.and_then(|details| details.get("entryId")?.as_str());
@@ -192,7 +192,7 @@ impl SessionState {
         }
     }
 
-    /// The error for an entry that is not in the session file. It says so if the entry is in the cold file.
+    /// The error for an entry that is not in the session file. The message says whether the entry is in the cold file.
     pub(super) fn not_found(&self, entry_id: &str) -> Error {
         let error = Error::entry_not_found(entry_id);
         if !self.tree.has_shed() {

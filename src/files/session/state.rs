@@ -51,7 +51,8 @@ pub struct SessionState {
     pub tree: Tree,
     /// The steps that others have appended below the step of the leaf since the leaf moved there.
     pub(super) below: Below,
-    /// The entry at which the session was opened, since this machine had left it there and others have gone on elsewhere.
+    /// The entry at which the session was opened, if this machine left the leaf there and others have continued at
+    /// another position.
     pub(super) left_at: Option<String>,
     /// Whether the session is open for reading only in this daemon. If so, the leaf follows the leaf of
     /// the file.
@@ -62,7 +63,7 @@ pub struct SessionState {
     pub(super) contended_since: Option<Instant>,
     /// The team's stream of which the file is a replica.
     pub(super) upstream: Option<Arc<dyn Upstream>>,
-    /// Names the writer of this daemon's entries; `None` if entries of this session name none.
+    /// Names the writer of this daemon's entries; `None` if entries of this session name no writer.
     pub(super) signature: Option<Signature>,
     /// The time at which the running commit stops waiting for servers.
     pub(super) until: Option<Instant>,
@@ -92,9 +93,9 @@ pub struct Changes {
     pub others: Vec<Node>,
     /// Whether others have appended anything, including only a leaf record.
     pub others_moved: bool,
-    /// Whether the entries that were known have another order.
+    /// The change of order, if the known entries have another order.
     pub reordered: Option<OrderChange>,
-    /// Whether this operation left the leaf where it was.
+    /// Whether this operation did not move the leaf.
     pub stays: bool,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -142,7 +143,7 @@ impl SessionState {
         )
     }
 
-    /// Checks the outcome of a write of which `whole` lines are complete, and its operation has `lines`.
+    /// Checks the outcome of a write. The operation has `lines` lines, and `whole` of them are complete in the file.
     pub(super) fn check_written(&self, has_failed: bool, whole: usize, lines: usize) -> Result<()> {
         always!(
             "An operation that does not fail has all of its lines in the file",

@@ -14,8 +14,8 @@ use treelined_core::tree::{Cause, Node};
 pub struct SubtreeContent {
     bodies: Bodies,
     lines: Vec<SubtreeLine>,
-    /// The last line. Present if the other lines do not give the leaf, or give it beside the newest step
-    /// (session-file.md §4.2).
+    /// A leaf record as the last line. It is needed if the other lines do not give the leaf, or if the leaf is not at
+    /// the newest step (session-file.md §4.2).
     leaf_record: Option<Vec<u8>>,
 }
 

@@ -98,7 +98,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the stream was found to have lost lines that are still in the file.
+    /// Whether the stream is known to have lost lines that are still in the file.
     pub fn has_lost_lines(&self) -> bool {
         self.upstream
             .as_ref()
@@ -114,7 +114,7 @@ impl SessionState {
         })
     }
 
-    /// The leaf, if the session was opened there since others have gone on elsewhere in the team's stream.
+    /// The leaf, if this machine left it there and others have continued at another position in the team's stream.
     pub fn left_leaf(&self) -> Option<Node> {
         let leaf = self.tree.leaf()?;
         let is_left = self.left_at.as_deref() == Some(self.tree.id(leaf));
@@ -223,8 +223,8 @@ impl SessionState {
         self.take_in(written, changes).map(drop)
     }
 
-    /// The durability that a commit has, where `promised` is the durability of its answer. If the answer is for the
-    /// servers of a team, these servers decide.
+    /// The durability of a commit whose answer promises `promised`. If the promise is `Replicated`, the servers of the
+    /// team decide the durability.
     pub fn worth(&self, promised: Durability) -> Durability {
         match &self.upstream {
             Some(upstream) if promised == Durability::Replicated => upstream.durability(),
@@ -239,7 +239,7 @@ impl SessionState {
         }
     }
 
-    /// The lines as they are in the file, each with its line break. Before the first lines comes the header.
+    /// The lines as they are in the file, each with its line break. The header precedes the first lines of a session.
     fn text_of(&self, planned: &PlannedLines) -> Vec<u8> {
         let mut text = Vec::new();
         if !self.log.is_written() {
@@ -287,7 +287,7 @@ pub(super) fn only_published(cause: &Error, entry_ids: &[EntryId]) -> Error {
     Error::new(Kind::DurabilityUnknown, why).with_details(json!({ "writtenIds": names(entry_ids) }))
 }
 
-/// The error of a commit before which others appended in every attempt.
+/// The error of a commit if others appended before each of its attempts.
 pub(super) fn conflict() -> Error {
     let why = "others append to the session all the time; nothing was written";
     let mut error = Error::new(Kind::LogConflict, why);

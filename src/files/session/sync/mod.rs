@@ -25,14 +25,15 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The most ranges of a file whose durability is unknown. If there are more, the last range is widened.
 const MAX_LOST: usize = 64;
 
-/// The number of bytes at the beginning of a file that are written again after a failed sync. They have the header.
+/// The number of bytes at the beginning of a file that are written again after a failed sync. These bytes contain the
+/// header.
 const BEGINNING: u64 = 64 << 10;
 
 /// The number of files, of all sessions, that stay open for a sync of the durability `interval`.
 #[cfg(not(feature = "simulation"))]
 static UNSYNCED: AtomicUsize = AtomicUsize::new(0);
 
-// A simulated process is a thread.
+// A simulated process is a thread, so each thread has its own count.
 #[cfg(feature = "simulation")]
 thread_local! {
     static UNSYNCED: AtomicUsize = const { AtomicUsize::new(0) };
@@ -84,7 +85,7 @@ struct SyncRecord {
     synced: Option<(Identity, u64)>,
     /// The ranges whose sync failed. A later sync cannot prove that they are on disk.
     lost: Vec<(Identity, Range<u64>)>,
-    /// The file whose beginning is among the lost bytes, and not synced again since.
+    /// The file whose beginning is among the lost bytes, and was not synced again after it was lost.
     headless: Option<Identity>,
 }
 
@@ -332,8 +333,8 @@ impl Syncer {
 }
 
 impl SyncState {
-    /// The folder, unless it was synced since it has this file. Unlike that of a file, a sync of a folder that failed
-    /// is tried again.
+    /// The folder to sync; `None` if the folder was synced after it got this file. A failed sync of a folder is tried
+    /// again, unlike a failed sync of a file.
     fn folder_to_sync(&self, identity: Identity) -> Option<Arc<Folder>> {
         let is_named = self.named == Some(identity);
         let folder = self.at.as_ref().map(|at| Arc::clone(&at.folder));
@@ -358,8 +359,8 @@ impl SyncState {
     }
 }
 
-/// Writes the beginning of the file again, the same bytes, if a sync of it has failed. Without a new write no later sync
-/// writes them, in any process.
+/// If a sync of the beginning of the file has failed, writes the same bytes again. Without a new write, no later sync
+/// of any process writes these bytes to the disk.
 fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::Result<()> {
     let headless = identity.and_then(|identity| lock(state).headless(identity));
     let Some(at) = headless else {
@@ -369,7 +370,7 @@ fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::
     let file = file.map_err(|error| io::Error::other(error.message))?;
     let status = file::status_of(&file)?;
     if Some(status.identity) != identity {
-        // A file that replaces a session file is synced before.
+        // A file is synced before it replaces a session file.
         return Ok(());
     }
     let mut beginning = vec![0; index(status.size.min(BEGINNING))];
@@ -380,9 +381,10 @@ fn write_beginning(state: &Mutex<SyncState>, identity: Option<Identity>) -> io::
     file.write_all_at(&beginning, 0)
 }
 
-/// Records that a sync of a file failed. If the beginning of the file is among the lost bytes, it is written and synced at
-/// once: another process may append, and answers as soon as its own sync has not failed. If that sync fails too, the
-/// beginning is written once more, for the next sync of any process.
+/// Records that a sync of a file failed. If the beginning of the file is among the lost bytes, it is written and synced
+/// at once. Otherwise another process may append, and may answer when its own sync succeeds, although the beginning is
+/// not on disk. If this sync fails too, the beginning is written once more, so that the next sync of any process writes
+/// it to the disk.
 fn restore_beginning(state: &Mutex<SyncState>, file: &File, status: &Status) {
     let identity = status.identity;
     lock(state).record.note(identity, status.size, false);

@@ -8,8 +8,8 @@ fn entries(identity: Identity, span: Range<u64>) -> RepeatedEntries {
     }
 }
 
-/// After a first write whose folder could not be synced, later appends were answered as durable although the name of
-/// the file was not: the sync of the folder was never tried again.
+/// If the sync of the folder failed at the first write, this sync was once never tried again. So later appends were
+/// answered as durable although the name of the file was not on disk.
 #[test]
 fn a_folder_is_synced_until_that_succeeds() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,8 +145,8 @@ async fn a_flush_syncs_what_waits_and_a_late_failure_is_told_once() {
     assert_eq!(replica.durability(), Durability::Replicated);
 }
 
-/// The header of a file whose first sync failed is written again. Nothing is written over a file that has come to
-/// its name, or whose beginning is gone.
+/// The header of a file whose first sync failed is written again. Nothing is written to another file that has its name
+/// now, or to a file that has lost its beginning.
 #[test]
 fn the_beginning_of_a_file_is_written_again_only_in_this_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -173,8 +173,9 @@ fn the_beginning_of_a_file_is_written_again_only_in_this_file() {
     write(identity(&path)).expect("its sync has not failed");
 }
 
-/// A fork was named before it was synced. While its sync had failed and its header was only written again, another process
-/// appended and synced, which proved nothing about the header; a power cut then took the whole session.
+/// A fork once got its name before it was synced. After its sync had failed, its header was written again but not
+/// synced. Another process then appended and synced, although the header was not on disk. A power cut lost the whole
+/// session.
 #[test]
 fn a_header_whose_sync_has_failed_is_synced_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -89,7 +89,7 @@ fn branches_come_back_one_by_one_unless_a_check_refuses() {
         let refused = unshed(&[], Some(Box::new(refuse) as _)).await.unwrap_err();
         assert_eq!(refused.kind, Kind::Cancelled);
         assert_eq!(ids(&guard(&open).tree), ["a0", "z0"], "nothing has moved");
-        // An entry inside the branch names it too.
+        // The id of an entry inside a branch also selects the branch.
         assert_eq!(unshed(&["b1"], None).await.unwrap(), (1, true));
         assert_eq!(ids(&guard(&open).tree), ["a0", "b0", "b1", "z0"]);
         assert_eq!(guard(&open).shed_branches().unwrap().len(), 1);

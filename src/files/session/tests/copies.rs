@@ -35,7 +35,7 @@ fn text_of(lines: &[Line]) -> String {
     let mut text = format!("{}\n", super::HEADER);
     for (number, line) in lines.iter().enumerate() {
         let of = |index: &prop::sample::Index| format!("e{}", index.index(number.max(1)));
-        // Most entries go on at the one before.
+        // The parent of most entries is the entry before them.
         let parent = match line.is_apart {
             true => json!(of(&line.parent)),
             false if number == 0 => json!(null),
@@ -148,7 +148,7 @@ proptest! {
         }).unwrap();
         text.push(b'\n');
         if !named {
-            // Otherwise the lines that the fork adds have new times.
+            // If the fork has a name, the lines that it adds have new times.
             prop_assert_eq!(&std::fs::read(&path).unwrap(), &text);
         }
         let in_memory = fork.to_memory(header()).unwrap();
@@ -158,7 +158,7 @@ proptest! {
         prop_assert!(size <= text.len() as u64, "{} {}", size, text.len());
     }
 
-    /// The subtree has the entry, all entries below it, and nothing that names another entry as its parent.
+    /// The copy has the entry and all entries below it. No entry of the copy has a parent outside the copy.
     #[test]
     fn a_subtree_is_complete_in_itself(lines in lines(), top in any::<prop::sample::Index>()) {
         let folder = tempfile::tempdir().unwrap();

@@ -54,8 +54,8 @@ fn session(path: &Path) -> Arc<Session> {
     Session::new(opened, false, Durability::Os)
 }
 
-/// The result if the work ends at its first poll; `None` if it continues on another thread. The one blocking thread of
-/// [`run`] is held until then: it could end the work before the poll.
+/// The result if the work ends at its first poll; `None` if it continues on another thread. [`run`] has only one
+/// blocking thread. This thread is kept busy until the poll, since it could otherwise end the work earlier.
 fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
     let (_release, held) = std::sync::mpsc::channel::<()>();
     tokio::task::spawn_blocking(move || held.recv());
@@ -535,8 +535,8 @@ fn a_file_with_another_order_has_as_news_what_was_not_there() {
     });
 }
 
-/// A program may write its last line and close the old file while the daemon, at its end, looks for the programs that
-/// have it open. No process was then started for that line, and it was lost.
+/// While a daemon ends, it looks for the programs that have the old file open. A program may write its last line and
+/// close the file meanwhile. Once, no process was started for this line, and the line was lost.
 #[test]
 fn a_line_that_arrives_during_the_search_for_writers_is_handed_over() {
     let folder = tempfile::tempdir().unwrap();

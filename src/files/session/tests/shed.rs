@@ -1,4 +1,4 @@
-//! Tests of shed branches beside files that are replaced.
+//! Tests of shed branches in sessions whose files are replaced.
 
 use super::super::shed::ColdMove;
 use super::{append, entries, run, session};
@@ -29,8 +29,8 @@ pub(super) async fn shed(session: &Session, head: &str) {
     assert_eq!(moved.await.unwrap().2.unwrap().0.moved.len(), 1);
 }
 
-/// A daemon had not yet read the last lines of a file when others replaced it and then shed a branch of these lines. It
-/// took them for late lines and copied them again, so that the branch could never come back.
+/// Once, another process replaced a file and then shed a branch of its last lines before a daemon had read these lines.
+/// The daemon treated them as late lines and copied them again. So the branch could never come back.
 #[test]
 fn lines_that_were_shed_meanwhile_are_not_late_lines() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,8 +58,8 @@ fn lines_that_were_shed_meanwhile_are_not_late_lines() {
     assert!(Log::open(at).unwrap().tree.find("b0").is_some());
 }
 
-/// A repair takes damaged lines out of the session file, so the offsets in the cold file were wrong after it: a branch
-/// came back after later entries, and the file then opened in it.
+/// A repair removes damaged lines from the session file. The offsets in the cold file were once wrong after a repair: a
+/// branch came back after later entries, and the file then opened at an entry of this branch.
 #[test]
 fn a_branch_comes_back_to_its_place_after_a_repair() {
     let folder = tempfile::tempdir().unwrap();
