@@ -32,7 +32,7 @@ const FORMAT: &FormatName = b"treelined rows12";
 const NAME: &str = "sessions.rows";
 /// After this many bytes of files were read, the rows are saved again.
 const WORTH_KEEPING: u64 = 1 << 20;
-/// After this many bytes, and after each time as many as before, the rows that a list has made so far are saved.
+/// A list saves its rows when it has read this many bytes of files, and again each time this number has doubled.
 const PART: u64 = if cfg!(test) { 1 << 10 } else { 8 << 20 };
 /// The bytes of a usual row in memory, with its texts, and with the name and the id of its file: measured for 100,000
 /// sessions.
@@ -147,8 +147,8 @@ struct StatusChanges {
 
 impl Catalogue {
     /// The rows of these files, sorted by last activity. A file is read once (with `open` if necessary), and again only
-    /// if it has changed. A file that is not a session has a row too. If it `keeps` rows, a list that is killed, as that of
-    /// a hook for which an agent waits, leaves the rows of its parts to the next one.
+    /// if it has changed. A file that is not a session has a row too. With `keeps`, a list saves its rows after each
+    /// part. So if a list is killed, for example when an agent kills a slow hook, the next list can use these rows.
     pub(crate) fn list(
         &mut self,
         files: &[FolderFiles],
@@ -247,8 +247,8 @@ impl Catalogue {
         self.in_order = Arc::new(rows);
     }
 
-    /// All rows, if so many bytes of files were read that the rows should be saved again. The count of bytes then
-    /// starts again.
+    /// Returns all rows if at least [`WORTH_KEEPING`] bytes of files were read since the rows were saved, and sets the
+    /// count of bytes to 0. Otherwise returns `None`.
     pub(crate) fn worth_keeping(&mut self) -> Option<Rows> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
@@ -308,8 +308,8 @@ fn read_for(rows: &[Arc<CatalogueRow>]) -> u64 {
     rows.iter().map(|row| row.status.size.max(1)).sum()
 }
 
-/// The number of files that are read before the rows are saved. Each part is as large as all before it, so that few are
-/// saved often.
+/// The number of files that are read before the rows are saved. Each part is as large as all earlier parts together, so
+/// that most rows are saved only a few times.
 fn part_of(files: &[(Location, Status)], read: u64) -> usize {
     let mut left = PART.max(read);
     let is_in = |(_, status): &&(Location, Status)| {
@@ -560,7 +560,8 @@ mod tests {
         }
     }
 
-    /// A hook that an agent kills after four seconds listed all sessions anew each time, and never came to an end.
+    /// A hook that an agent kills after four seconds once listed all sessions from the beginning each time, and never
+    /// finished.
     #[test]
     fn a_list_that_is_killed_leaves_its_rows_to_the_next_one() {
         let folder = tempfile::tempdir().unwrap();
@@ -580,7 +581,8 @@ mod tests {
         }];
         let list = |keeps| Catalogue::default().list(&files, Some(&cache), keeps, Log::open);
         assert_eq!((list(false).len(), loaded(&cache).len()), (3, 0));
-        // The last part is saved by the store. Parts double: the second has the rest.
+        // The store saves the last part. Each part is as large as all earlier parts, so the second part has all other
+        // files.
         assert_eq!((list(true).len(), loaded(&cache).len()), (3, 1));
         assert_eq!((list(true).len(), loaded(&cache).len()), (3, 2));
     }

@@ -34,7 +34,7 @@ pub struct Relative {
     pub row: usize,
     pub depth: u64,
     pub link: Option<Link>,
-    /// Whether the session is in a cycle, which is cut above it.
+    /// Whether the session is in a cycle of parents. The cycle is cut above this session.
     pub is_cut: bool,
 }
 
@@ -208,8 +208,8 @@ pub struct Child<'r> {
     pub tool_call_id: Option<&'r str>,
 }
 
-/// The sessions that come from the session with this id in this file, the oldest first. The result is the same as by
-/// [`Families`], but it takes one pass over the rows and makes no tables.
+/// The sessions that come from the session with this id in this file, the oldest first. Gives the same result as
+/// [`Families`], with one pass over the rows and without tables.
 pub fn children_of<'r>(
     rows: &'r [Arc<CatalogueRow>],
     id: &str,

@@ -45,7 +45,7 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Whether a part of a name is a number, such as that of a second file in the trash.
+/// Whether a part of a name is a number, such as the number of a second file in the trash.
 pub(super) fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }

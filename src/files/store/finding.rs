@@ -207,7 +207,8 @@ impl Store {
         Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
-    /// The locations of the session files with a cold file. It has the lines of shed branches (session-file.md §4.10).
+    /// The locations of the session files with a cold file. A cold file has the lines of shed branches (session-file.md
+    /// §4.10).
     pub fn files_with_cold(&self) -> Result<Vec<Location>> {
         let mut found = Vec::new();
         for FolderFiles { folder, names } in self.files()? {
@@ -354,7 +355,7 @@ mod tests {
         assert!(is_watching(&store));
     }
 
-    /// A queue of reports is limited. Changes beyond the limit are read from the files.
+    /// A queue of reports is limited. If reports are lost, the changes are found by reading the directory.
     #[test]
     fn lost_reports_are_made_up_by_reading_the_directory() {
         let made = tempfile::tempdir().unwrap();

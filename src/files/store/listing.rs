@@ -1,7 +1,8 @@
 //! The row of one session in a list, made by reading its file once (session-file.md §5).
 //!
 //! This module has the row of `list_sessions`, and two ways to make it: from an opened session, or by one scan without
-//! a tree. The scan works for the many files that are as this program writes them. The catalogue keeps the rows.
+//! a tree. The scan works only for files in the form that this program writes. Most files have this form. The catalogue
+//! keeps the rows.
 
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
@@ -37,8 +38,8 @@ pub struct Listing {
     pub name: Option<String>,
     /// The time of creation in Unix milliseconds.
     pub created: Millis,
-    /// The time of the last activity in Unix milliseconds: of the last message of the user or the assistant; else of
-    /// the creation; else of the last write to the file.
+    /// The time of the last activity in Unix milliseconds: the time of the last message of the user or the assistant;
+    /// else the time of creation; else the time of the last write to the file.
     pub modified: Millis,
     /// The number of `message` entries, of all branches and roles.
     pub message_count: u64,
@@ -246,7 +247,7 @@ pub(crate) struct RowScanner {
 
 impl RowScanner {
     /// The row of a file; it equals the row that [`Listing::of`] makes. `None` if opening the file might find more than
-    /// reading it line by line.
+    /// this scan.
     pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
         let file = location
             .folder
@@ -447,7 +448,7 @@ mod tests {
 
     const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/c"}"#;
 
-    /// Lines of all kinds; ids are few, so that some come twice.
+    /// Lines of all kinds. Some ids are from a small set, so that they come twice.
     fn line() -> impl Strategy<Value = String> {
         let id = prop_oneof![30 => "[a-z]{4}", 1 => "[ab]"];
         let time = prop_oneof![

@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// Changes the marks of a session. Returns its marks before and after the change. `change` gets the newest marks.
-    /// If it changes nothing, nothing is written. After a failure the file is as before.
+    /// If `change` changes nothing, nothing is written. After a failure the file is as before.
     pub fn mark(
         &self,
         id: &str,

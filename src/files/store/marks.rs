@@ -26,7 +26,7 @@ pub struct SessionMarks {
     pub is_archived: bool,
     /// Tags that the session has in addition to the tags in its file.
     pub added: BTreeSet<String>,
-    /// Tags in the file that the session does not have.
+    /// Tags that are in the file, but were removed from the session on this machine.
     pub removed: BTreeSet<String>,
 }
 
@@ -112,12 +112,12 @@ impl Marks {
     }
 }
 
-/// The marks that were read last, and the status of their file then.
+/// The marks that were read last, and the status that their file had at that time.
 #[derive(Default)]
 pub(super) struct ReadMarks(pub(super) Mutex<Option<(Status, Arc<Marks>)>>);
 
 /// The bytes of the file; empty if there is no file. Fails with `pathDenied` for a link or a device, and for a file
-/// that is larger than the daemon reads.
+/// with more bytes than the daemon reads.
 pub(super) fn text(root: &Arc<Folder>) -> Result<Vec<u8>> {
     let name = OsStr::new(NAME);
     if root
@@ -166,7 +166,8 @@ pub(super) fn append(root: &Arc<Folder>, before: &[u8], line: &[u8]) -> Result<(
     whole.extend_from_slice(line);
     let written = (&file).write_all(&whole).and_then(|()| {
         file.sync_data()?;
-        // Without this a power cut may take the name of the new file, and the answered mark with it.
+        // Without this sync, a power cut may remove the name of the new file, and with it a mark that was already
+        // answered.
         if is_new { root.sync() } else { Ok(()) }
     });
     written.map_err(|error| {

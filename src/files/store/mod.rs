@@ -47,13 +47,14 @@ use treelined_core::id::{self, SessionId};
 use watch_folder::FolderWatch;
 use watched::Watching;
 
-/// How long the process waits at its end for writes to the cache.
+/// How long a process that ends waits for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
 
-/// Lends these bytes until the value is dropped; `None` if there are not enough.
+/// Lends this number of bytes of memory until the returned value is dropped; `None` if too few bytes are free.
 pub type Lender = dyn Fn(u64) -> Option<Box<dyn Send>> + Send + Sync;
 
-/// The memory of an update of the search index: a segment that is written, and the counts that threads are making.
+/// The bytes of memory that an update of the search index needs, for the segment that it writes and for the counts of
+/// its threads.
 const INDEX_BYTES: u64 = 64 << 20;
 
 /// The session directory.
@@ -98,7 +99,7 @@ impl Store {
         Self::within(path, Kept::default())
     }
 
-    /// Like [`Self::new`]; all that is kept in memory between calls is within `kept`.
+    /// Like [`Self::new`]. `kept` limits all memory that is kept between calls.
     pub fn within(path: PathBuf, kept: Kept) -> Self {
         Self {
             path,
@@ -249,7 +250,7 @@ impl Store {
         drop(waited);
     }
 
-    /// Sets the memory from which updates of the search index take theirs.
+    /// Sets the lender of the memory for updates of the search index.
     pub fn borrow_from(&self, lender: Box<Lender>) {
         let _set_before = self.lender.set(lender);
     }
@@ -318,8 +319,8 @@ impl Store {
         Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
     }
 
-    /// Warns once if other users have permissions. The permissions are not changed, since the user may have chosen
-    /// them.
+    /// Warns once if other users have permissions for the session directory. The permissions are not changed, since the
+    /// user may have chosen them.
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
@@ -473,7 +474,7 @@ mod tests {
         assert_eq!(listed(folder.path()), second);
     }
 
-    /// A list uses saved rows instead of reading files. A forged row proves it.
+    /// A list uses saved rows instead of reading files. A forged row proves this.
     #[test]
     fn a_list_is_made_of_what_was_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ pub struct MovedSession {
     pub path: PathBuf,
 }
 
-/// A session that could not be moved. It is as before.
+/// A session that could not be moved. The session is unchanged.
 #[derive(Debug)]
 pub struct LeftSession {
     pub path: PathBuf,
@@ -43,10 +43,10 @@ pub struct ProjectMove {
 }
 
 impl Store {
-    /// Changes the directory of all sessions of `from` and of directories below it to `to`: in their headers, and by
-    /// moving their files to the folder of the new directory. In the headers of forks the paths of moved parents are
-    /// changed. Both directories are absolute paths without a separator at the end. Without `writes` it only returns
-    /// what it would do.
+    /// Changes the directory of all sessions of `from` and of directories below `from`. The new directory is `to`, or
+    /// the same directory below `to`. Changes the headers of these sessions, and moves their files to the folder of the
+    /// new directory. Also changes the paths of moved parents in the headers of forks. Both directories are absolute
+    /// paths without a separator at the end. Without `writes`, changes nothing and returns the planned moves.
     pub fn move_project(&self, from: &str, to: &str, writes: bool) -> Result<ProjectMove> {
         let root = self.root()?;
         let _lock = match writes {
@@ -92,7 +92,7 @@ impl Store {
                 (folder == folder_name(&before)).then_some((before, header.cwd.clone()))?
             }
         };
-        // A file in any other folder was put there by a person, so it stays in that folder.
+        // If the file is in another folder, a person has put it there. So the file stays in that folder.
         let is_in_place = folder == folder_name(&from_cwd);
         let name = path.file_name()?;
         let to = match is_in_place {

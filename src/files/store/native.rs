@@ -24,8 +24,8 @@ const MOST_RECORDED_BYTES: usize = 256;
 /// The conversations of another tool from which a session was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportSource {
-    /// The name of the tool that the session was imported from, as in `import`. `None` if the session was not made by
-    /// an import, and an agent continued in it.
+    /// The name of the tool that the session was imported from, as in `import`. `None` if no import made the session,
+    /// and an agent continued in it.
     pub tool: Option<String>,
     /// The ids that the tool gave to these conversations, the main one first.
     pub native_ids: Vec<String>,
@@ -33,7 +33,7 @@ pub struct ImportSource {
 
 impl ImportSource {
     /// Adds the import that a leaf record describes; other leaf records are ignored. If the session `has_continued`
-    /// before its first import, this import has only added the answer of an agent, and has not made the session.
+    /// before its first import, this import has not made the session. It has only added the answer of an agent.
     fn take(source: &mut Option<Self>, record: &[u8], has_continued: bool) {
         let Some(import) = json::get_path(record, &["data", "import"]) else {
             return;
@@ -120,8 +120,8 @@ impl<T> Last<T> {
 struct Continuations(Last<ContinuedIn>);
 
 impl Continuations {
-    /// Adds the continuation that a leaf record describes. Other leaf records are ignored, and also records with a name
-    /// or an id that is too long.
+    /// Adds the continuation that a leaf record describes. Ignores other leaf records, and records with a name or an id
+    /// that is too long.
     fn take(&mut self, record: &[u8]) {
         let Some(record) = json::get_path(record, &["data", "continuation"]) else {
             return;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     /// A native id that was too long once counted as absent, so the session was a candidate for every conversation of
-    /// the tool. The name of a tool was kept at any length.
+    /// the tool. The length of the name of a tool was not limited.
     #[test]
     fn a_record_with_too_long_a_text_says_nothing() {
         let long = "x".repeat(MOST_RECORDED_BYTES + 1);

@@ -1,8 +1,8 @@
 //! Moves a session file together with its related files (session-file.md §5.6).
 //!
-//! The lock of the session is held, so no other process replaces one of the files meanwhile. The related files get their
-//! new names before the session file does, and lose their old ones after it. So if the process dies at any call, or
-//! the power is cut, the session file has its related files beside it.
+//! The lock of the session is held, so no other process replaces one of the files meanwhile. The related files get
+//! their new names before the session file is moved, and lose their old names after that. So the session file has its
+//! related files beside it even if the process dies at any call or the power is cut.
 
 use super::file_names::is_number;
 use crate::log::append::LOCK_TIMEOUT;
@@ -33,8 +33,8 @@ pub(super) fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     Ok(found)
 }
 
-/// Whether a suffix is one of a related file, such as `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica`,
-/// `.foreign` or `.cold`.
+/// Whether this is the suffix of a related file, such as `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica`, `.foreign`
+/// or `.cold`.
 fn is_belonging(suffix: &[u8]) -> bool {
     let backup = [b".v1.bak".as_slice(), b".v2.bak"]
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn related(of: &Location, suffix: &OsStr) -> Location {
     }
 }
 
-/// Moves a session file and its related files, and syncs both folders. On failure every file is where it was, unless
+/// Moves a session file and its related files, and syncs both folders. On failure every file keeps its old path, unless
 /// only the sync has failed. Fails with `AlreadyExists` if a file has one of the new names, and with `WouldBlock` if
 /// another process holds the lock of the session. A caller that holds the lock passes the locked file.
 pub(super) fn relocate(from: &Location, to: &Location, held: Option<&File>) -> io::Result<()> {
@@ -97,7 +97,7 @@ pub(super) fn relocate(from: &Location, to: &Location, held: Option<&File>) -> i
     }
     to.folder.sync()?;
     from.folder.sync()?;
-    // The session is complete without this.
+    // The moved session is complete even if this fails.
     if let Err(error) = remove_old(from, &moved) {
         tracing::warn!(%error, "a related file of a session stays at its old place too");
     }
@@ -137,18 +137,18 @@ fn open(at: &Location) -> io::Result<File> {
     file.map_err(|error| io::Error::other(error.message))
 }
 
-/// Gives a related file its new name too. A folder is moved, because it can have only one name.
+/// Gives a related file its new name in addition to its old name. A folder is moved, because it can have only one name.
 fn name_also(from: &Location, to: &Location) -> io::Result<()> {
     if to_folder(from).is_some() {
         return move_new(from, to);
     }
     match from.folder.link(&from.name, &to.folder, &to.name) {
-        // A move that was killed has left the name.
+        // A killed move may have given the file this name already.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match is_same(from, to)? {
             true => Ok(()),
             false => Err(error),
         },
-        // The file system is another one, or has no second names.
+        // The new name is on another file system, or the file system has no hard links.
         Err(error) if error.kind() != io::ErrorKind::NotFound => copy_file(from, to),
         linked => linked,
     }
@@ -162,7 +162,7 @@ fn take_name_back(from: &Location, to: &Location) -> io::Result<()> {
     }
 }
 
-/// Removes the old names of the related files. A folder has none any more.
+/// Removes the old names of the related files. A folder was moved, so it has no old name.
 fn remove_old(of: &Location, moved: &[(Location, Location)]) -> io::Result<()> {
     for (from, _) in moved {
         match of.folder.remove(&from.name) {
@@ -176,7 +176,7 @@ fn remove_old(of: &Location, moved: &[(Location, Location)]) -> io::Result<()> {
     }
 }
 
-/// Removes the names that a killed move of the session from `old` has left there.
+/// Removes the names at `old` that a killed move of the session has left.
 pub(super) fn remove_left(old: &Location, at: &Location) -> Result<()> {
     let failed = |error: io::Error| Error::io(&format!("remove {}", old.path().display()), &error);
     if old.status().is_ok() {
@@ -315,8 +315,8 @@ mod tests {
         assert_eq!(fs::read_dir(path.path()).unwrap().count(), 3);
     }
 
-    /// A session was moved while another process moved its branches: the new session file went to the trash without its
-    /// cold file.
+    /// A session was once moved to the trash while another process moved its branches. The new session file then went
+    /// to the trash without its cold file.
     #[test]
     fn a_session_whose_lock_is_held_stays() {
         let (_path, at) = folder();

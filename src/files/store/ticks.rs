@@ -1,4 +1,4 @@
-//! Calls a function once a second. It replaces a watch where the platform reports no changes: the number of watches
+//! Calls a function once a second. This replaces a watch where the platform reports no changes: the number of watches
 //! of a user is limited (on Linux by `fs.inotify.max_user_instances`), and some file systems have no watches.
 
 use std::io;

@@ -1,5 +1,5 @@
-//! The trash folder. Deleted sessions are moved there and can be restored. They are removed from it only if a person
-//! requests it ([`Store::purge`]).
+//! The trash folder. Deleted sessions are moved there and can be restored. They are removed from the trash only if a
+//! person requests this ([`Store::purge`]).
 
 use super::file_names::{folder_name, is_hidden, is_number};
 use super::relocating::{belongings, related, relocate, remove, remove_left};
@@ -40,8 +40,8 @@ impl DeletedSession {
 }
 
 impl Store {
-    /// Moves the file of a session and its related files to the trash. Returns its new path. On failure everything
-    /// stays where it was. Fails with `sessionLocked` if another process holds the lock of the file.
+    /// Moves the file of a session and its related files to the trash. Returns its new path. On failure all files keep
+    /// their paths. Fails with `sessionLocked` if another process holds the lock of the file.
     pub fn trash(&self, location: &Location) -> Result<PathBuf> {
         self.move_to_trash(location, None)
     }
@@ -188,8 +188,8 @@ impl Store {
         })
     }
 
-    /// Removes a session from the disk: its file, the files in the trash with its id, their related files, and its cache.
-    /// Succeeds if there is none.
+    /// Removes a session from the disk: its file, the files in the trash with its id, their related files, and its
+    /// cache. Also succeeds if there is nothing to remove.
     pub fn erase(&self, id: &str) -> Result<()> {
         match self.find(id) {
             Ok(at) => {

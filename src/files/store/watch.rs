@@ -1,8 +1,8 @@
 //! Notices changes to the files of open sessions, with the file watching of the platform (session-file.md §3). A
 //! report is only a hint: it may come late, twice or never. Every read and append checks the file itself.
 //!
-//! One watcher serves all sessions, with one watch for each folder. It is idle while nothing changes. If a folder
-//! cannot be watched, the watcher examines the files once a second.
+//! One watcher serves all sessions, with one watch for each folder. The watcher is idle while nothing changes. If a
+//! folder cannot be watched, the watcher examines the files once a second.
 
 use super::ticks::Ticks;
 use crate::lock::lock;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the thread of the watcher sleeps after an event before it listens again. The appends of this process wake
-/// it too; the pause combines several events into one.
+/// the thread too, and the pause combines several events into one.
 const REST: Duration = Duration::from_millis(10);
 const AWAKE: Duration = Duration::from_millis(1);
 
@@ -137,7 +137,7 @@ fn tell<T>(files: &Files<T>, event: notify::Result<notify::Event>, changed: fn(A
     let Ok(event) = event else {
         return;
     };
-    // Opening and reading change nothing. The reads of this process would also wake the watcher.
+    // Opening and reading a file do not change it. The reads of this process also cause such events.
     if matches!(event.kind, EventKind::Access(_)) {
         return;
     }

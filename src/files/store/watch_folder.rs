@@ -18,7 +18,7 @@ pub enum FolderWatch {
 
 impl FolderWatch {
     /// Calls `changed` on its own thread whenever a session file may have been made, changed or removed. If the
-    /// platform does not report changes, `changed` is called once a second. It must not block.
+    /// platform does not report changes, `changed` is called once a second. `changed` must not block.
     pub(crate) fn start(
         folder: &Path,
         changed: impl Fn() + Send + Sync + 'static,

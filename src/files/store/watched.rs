@@ -36,7 +36,7 @@ struct HeaderId {
 #[derive(Debug)]
 struct WatchedFolder {
     folder: Arc<Folder>,
-    /// The session files of the folder. `None` for a file whose header was never read.
+    /// The session files of the folder. The value is `None` for a file whose header was never read.
     files: Headers,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Watching {
     pub(super) is_refused: bool,
 }
 
-/// The ids of files that are kept after reports were lost.
+/// The ids of files. These ids are kept after reports were lost.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(HashMap<PathBuf, Headers>);
 
@@ -159,7 +159,7 @@ impl Watched {
         }
         new_folders.into_iter().all(|name| match open(&name) {
             Some(folder) => self.add_folder(&folder).is_ok(),
-            // It is a link, or it was removed again.
+            // The name is a link, or the folder was removed again.
             None => true,
         })
     }
@@ -223,7 +223,7 @@ impl Watched {
     }
 
     /// The files that have this id in their headers. If the name of such a file contains the id, only the files that
-    /// are known so far are returned: the headers of the others need not be read.
+    /// are known so far are returned: the headers of other files need not be read.
     pub(super) fn with_id(&mut self, id: &str) -> Vec<Location> {
         let (ending, plain) = (format!("_{id}{EXTENSION}"), format!("{id}{EXTENSION}"));
         let is_named = |name: &OsStr| {
