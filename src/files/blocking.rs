@@ -9,8 +9,8 @@ use treelined_core::error::{Error, Kind, Result};
 /// Runs `work` on a blocking thread of the runtime. If `work` panics, the caller panics too. Fails with
 /// `shuttingDown` if the runtime ends before `work` starts.
 ///
-/// All work is boxed into one type, so that the task code of the runtime is compiled once. Compiled for each
-/// caller, it would be 4 % of the code of this crate.
+/// All work is boxed into one type, so that the task code of the runtime is compiled once. If this code were compiled
+/// for each caller, it would be 4 % of the code of this crate.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -33,7 +33,8 @@ pub type FormatName = [u8; 16];
 #[derive(Debug)]
 pub struct FileKind {
     pub format: &'static FormatName,
-    /// The ending of the names of these files. No other file has it, since [`Cache::prune`] removes files by it.
+    /// The ending of the names of these files. No other kind of file has this ending, since [`Cache::prune`] finds its
+    /// files by the ending.
     pub ending: &'static str,
     /// The most files of this kind in one session directory.
     pub most: usize,

@@ -1,8 +1,8 @@
-//! The facts on which the crate relies (session-file.md §3.7). Each is checked where it is relied on.
+//! The facts on which the crate relies (session-file.md §3.7). Each fact is checked where the code relies on it.
 //!
-//! A fact that does not hold is a defect of this program: no other program, no damaged file and no failing disk can cause
-//! it. Debug builds panic, so tests fail. A release logs it, and the operation is refused; `tests/simulation` does so too, and
-//! fails afterwards.
+//! A fact that does not hold is a defect of this program: no other program, no damaged file and no failing disk can
+//! cause it. Debug builds panic, so tests fail. A release build logs the defect and refuses the operation. A build for
+//! `tests/simulation` does so too, and the test fails afterwards.
 
 use treelined_core::error::{Error, Kind, Result};
 
@@ -13,7 +13,7 @@ macro_rules! always {
     };
 }
 
-/// Checks that the opposite of a fact does not hold.
+/// Checks a fact by its opposite: `$happens` must be false.
 macro_rules! never {
     ($fact:literal, $happens:expr) => {
         $crate::invariant::check($fact, !$happens)
@@ -42,7 +42,7 @@ fn refuse(fact: &'static str) -> Error {
     Error::new(Kind::InternalError, message)
 }
 
-/// Tells `tests/simulation` of each check.
+/// Notifies `tests/simulation` of each check.
 #[cfg(feature = "simulation")]
 pub mod watch {
     use std::cell::RefCell;
@@ -73,7 +73,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// The facts in the calls of the macros in the files of a folder.
+    /// Collects the facts that the files of a folder pass to the macros.
     fn facts_in(folder: &Path, facts: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

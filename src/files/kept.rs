@@ -1,8 +1,8 @@
 //! The memory that a process keeps between requests, for all its parts together (session-file.md §6).
 //!
-//! Whatever is kept here can be made or read again, so it is given up when another part needs the memory: the part that
-//! was not used for the longest time first. The rows of a list are not given up, since each list needs all of them; they
-//! leave less memory to the others.
+//! All data that is kept here can be made or read again. When a part needs memory, other parts are given up, the least
+//! recently used part first. The rows of a list are not given up, since each list needs all of them; they leave less
+//! memory to the other parts.
 
 use crate::lock::lock;
 use crate::os::heap;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 /// The usual limit, in bytes.
 pub const KEPT_BYTES: usize = 64 << 20;
-/// The bytes that the parts have at least, however many rows there are.
+/// The parts may always have this many bytes together, however many rows there are.
 const LEAST_BYTES: usize = 16 << 20;
 
 /// The memory of all parts.
@@ -28,7 +28,7 @@ pub struct Kept {
 struct KeptParts {
     bytes: usize,
     next: u64,
-    /// By the number of the last use: the first part was not used for the longest time.
+    /// The parts by the number of their last use. The first part is the least recently used part.
     all: BTreeMap<u64, Part>,
 }
 
@@ -78,10 +78,11 @@ impl Kept {
         self.rows.store(bytes, Ordering::Relaxed);
     }
 
-    /// Memory for a part of this size. Other parts are given up for it; `None` if that is not enough.
+    /// Reserves memory for a part of this size. Gives up other parts if their memory is needed. Returns `None` if that
+    /// is not enough.
     ///
-    /// `give_up` drops the part, and with it the [`KeptPart`]. It does nothing while the part is in use: it must not wait
-    /// for a lock, since the caller of this function may hold it.
+    /// `give_up` drops the part, and with it the [`KeptPart`]. It does nothing while the part is in use: it must not
+    /// wait for a lock, since the caller of this function may hold it.
     pub fn take(
         self: &Arc<Self>,
         bytes: usize,
@@ -124,7 +125,7 @@ impl KeptParts {
 }
 
 impl KeptPart {
-    /// Changes the size of the part. No other part is given up for it before the next [`Kept::take`].
+    /// Changes the size of the part. No other part is given up before the next [`Kept::take`].
     pub fn resize(&mut self, bytes: usize) {
         let mut parts = lock(&self.kept.parts);
         let last = self.last_use.load(Ordering::Relaxed);
@@ -135,7 +136,7 @@ impl KeptPart {
         }
     }
 
-    /// Notes that the part is used, so that others are given up before it.
+    /// Notes that the part is used, so that other parts are given up first.
     pub fn used(&self) {
         let mut parts = lock(&self.kept.parts);
         let last = self.last_use.load(Ordering::Relaxed);
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
     use std::sync::TryLockError;
 
-    /// A place for one part.
+    /// Holds the memory of one part.
     type Slot = Arc<Mutex<Option<KeptPart>>>;
 
     fn put(kept: &Arc<Kept>, slot: &Slot, bytes: usize) -> bool {

@@ -1,9 +1,9 @@
 //! Sessions on disk, for the daemon and for programs that embed them.
 //!
 //! Only this crate writes session files, and only [`os`] calls the operating system. Once an append is answered, its
-//! line is in the file, whole, and stays there. The file only grows, other programs may append to it at the same time,
-//! and a crash or a full disk leaves a file that opens. All files that are kept for speed can be deleted.
-//! `schema/session-file.md` has the rules.
+//! whole line is in the file and stays there. The file only grows, and other programs may append to it at the same
+//! time. After a crash, or when the disk is full, the file can still be opened. All files that are kept for speed can
+//! be deleted. `schema/session-file.md` has the rules.
 //!
 //! [`embed`] is the interface for other programs. The other modules are for the crates of treelined, and change with
 //! these crates.

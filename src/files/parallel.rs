@@ -25,7 +25,7 @@ const REQUEST_THREADS: usize = 4;
 pub struct ThreadPlan {
     /// The number of threads besides the thread of the caller.
     pub helpers: usize,
-    /// The most results that were begun and not taken yet; at least 1. It limits the memory of the results.
+    /// The most results that may be begun and not taken yet; at least 1. This number limits the memory of the results.
     pub ahead: usize,
 }
 
@@ -59,8 +59,8 @@ pub fn cores() -> usize {
 /// in order, until `take` breaks. `state` makes the state of each thread.
 ///
 /// The calling thread also works while the next result is not ready. It does all the work if `count` is 1, or if no
-/// thread can be started. After a break no new work begins, and running work is waited for. A panic of `work` is
-/// raised on the calling thread, at the latest when the result is due.
+/// thread can be started. After a break no new work begins, and running work is waited for. A panic of `work` is raised
+/// on the calling thread, at the latest when the result of this work would be taken.
 pub fn map_in_order<S, T: Send, B>(
     count: usize,
     plan: ThreadPlan,
@@ -88,7 +88,7 @@ pub fn map_in_order<S, T: Send, B>(
         }
     };
     thread::scope(|scope| {
-        // The helpers stop whether this function returns or unwinds.
+        // This value stops the helpers when this function returns or unwinds.
         let _stop = StopOnDrop(&queue);
         for _ in 0..helpers {
             let helper = thread::Builder::new().name("parallel".to_owned());
@@ -171,7 +171,7 @@ type WorkResult<T> = thread::Result<T>;
 struct WorkSlots<T> {
     /// The number of results that were taken.
     taken: usize,
-    /// The results of the numbers from `taken` on that were begun; `None` while the work on a number is in progress.
+    /// The results of the begun numbers, from `taken` on; `None` while the work on a number is in progress.
     begun: VecDeque<Option<WorkResult<T>>>,
     /// The number of helpers that wait for room.
     waiting: usize,
@@ -335,7 +335,7 @@ mod tests {
     use std::time::Duration;
     use treelined_core::error::{Error, Kind};
 
-    /// More helpers than this machine may have cores, so that several threads take part everywhere.
+    /// Several helpers even if this machine has one core, so that the tests use several threads on every machine.
     const PLAN: ThreadPlan = ThreadPlan {
         helpers: 3,
         ahead: 5,
