@@ -8,10 +8,10 @@ use treelined_wire::{
     self as wire, Costs, GetUsageResult, UnreadUsage, UsageBy, UsageRow, UsageSums,
 };
 
-/// The most sessions of a result that could not be read.
+/// The most unreadable sessions that a result lists.
 const MOST_UNREAD: usize = 100;
 
-/// Counts by these prices.
+/// Counts usage by these prices.
 pub(crate) struct Counter(pub(crate) Prices);
 
 impl stats::Prices for Counter {

@@ -87,7 +87,7 @@ fn answer(prepared: Prepared, tool: ContinueIn, is_remembered: bool) -> Prepared
     }
 }
 
-/// The programs of the steps that are not on the `PATH`, each once; `None` if all are.
+/// The programs that the steps run and that are not on the `PATH`, each once. `None` if all programs are on the `PATH`.
 fn missing(steps: &[Vec<String>]) -> Option<Vec<String>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut missing: Vec<String> = Vec::new();

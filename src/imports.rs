@@ -9,7 +9,8 @@ use treelined_import::importer::repeat::LastImport;
 use treelined_import::importer::run::{Import, ImportRequest};
 use treelined_service::parts::{ImportRun, Importer};
 
-/// Imports, and answers an import that finds nothing new as the one before it.
+/// Imports conversations. If nothing has changed since an import that found nothing new, the report of that import is
+/// returned again.
 #[derive(Default)]
 pub(crate) struct Imports(LastImport);
 

@@ -1,8 +1,8 @@
 //! The access of limited connections (protocol.md §10.7): which methods they can call, which sessions exist for them,
 //! and which content they get.
 //!
-//! Every decision about access is made in this file. [`Rights`] belong to a connection. The place at which the
-//! connection arrives decides its rights, and `initialize` can only take rights away. The method table names the right
+//! Every decision about access is made in this file. [`Rights`] belong to a connection. The address, or the token that
+//! the connection shows, decides its rights. `initialize` can only reduce the rights. The method table names the right
 //! that each method needs, and `rpc` checks [`Rights::allows`] before any handler runs.
 
 use crate::endpoint::place::canonical;
@@ -42,7 +42,7 @@ pub enum Role {
     Client,
     /// The page.
     Page,
-    /// An extension, which may do this.
+    /// An extension, with the methods that it may call.
     Extension(ExtensionMay),
 }
 
@@ -78,7 +78,7 @@ pub struct NamedAccess {
 }
 
 impl Access {
-    /// The name of the operations that the connections can do.
+    /// The operations that the connections can do: `read` or `append`.
     pub const fn may(&self) -> &'static str {
         match self.appends {
             true => "append",
@@ -158,7 +158,7 @@ impl Rights {
         })
     }
 
-    /// The rights that are left after the limit `to`. `redactor` is called if secrets must be replaced.
+    /// The rights that remain if the limit `to` applies too. `redactor` is called if secrets must be replaced.
     pub(crate) fn lowered(
         &self,
         to: &Access,
@@ -266,8 +266,8 @@ impl Rights {
         }
     }
 
-    /// Fails if the connection cannot create a session with this directory. It also cannot choose an id, since the
-    /// result would say whether a session with that id exists elsewhere.
+    /// Fails if the connection cannot create a session with this directory. A limited connection also cannot choose an
+    /// id, since the result would say whether a session with that id exists elsewhere.
     pub(crate) fn check_new(&self, id: (&str, bool), cwd: Option<&str>) -> Result<()> {
         let (field, is_id_chosen) = id;
         if !self.is_limited() {
@@ -296,7 +296,7 @@ impl Rights {
         self.redactor.is_some()
     }
 
-    /// The text that the connection sees. A search must not tell more.
+    /// The text that the connection sees. A search must not match any other text.
     pub(crate) fn shown_text(&self) -> Option<ShownText> {
         self.redactor.as_ref().map(shown_text)
     }
@@ -327,12 +327,14 @@ impl Rights {
     }
 }
 
-/// Whether a session's directory is this one or below it. Nothing is in a directory that is not absolute.
+/// A test of whether a session's directory is `directory` or below it. If `directory` is not absolute, no session
+/// passes.
 pub(crate) fn directory_test(directory: &str) -> DirectoryTest {
     test_of(resolved(Path::new(directory)).into_iter().collect())
 }
 
-/// Whether a session's directory is one of these or below it. The links of each path are followed only once.
+/// A test of whether a session's directory is one of `directories` or below one. The links of each path are followed
+/// only once.
 fn test_of(directories: Vec<PathBuf>) -> DirectoryTest {
     let known: Mutex<HashMap<String, bool>> = Mutex::default();
     Arc::new(move |cwd: &str| {
@@ -371,7 +373,7 @@ pub(crate) fn shown_text(redactor: &Arc<Redactor>) -> ShownText {
     }))
 }
 
-/// The replacer of secrets in messages to limited connections. It is made when one of them needs it.
+/// The replacer of secrets in messages to limited connections. It is made when the first of these connections needs it.
 pub(crate) struct Redaction {
     settings: RedactSettings,
     redactor: OnceLock<Arc<Redactor>>,

@@ -108,10 +108,10 @@ struct OpenQuestion<A> {
     asked: Instant,
     asker: ConnectionId,
     session: Arc<str>,
-    /// Says that the request was cancelled, before the request itself notices.
+    /// Says whether the request was cancelled, even if the request itself has not noticed yet.
     cancel: Cancel,
     bound: Vec<Answerer>,
-    /// The deadline by the time that the asker gives.
+    /// The deadline that the asker gives.
     given: Instant,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
@@ -327,7 +327,7 @@ impl<A> Asks<A> {
                 && let Some(open) = state.open.remove(&id)
                 && !is_own
             {
-                // If the request was cancelled, nobody receives the outcome.
+                // If the request was cancelled, the outcome has no receiver.
                 let _gone = open.settle();
             }
         }
@@ -371,7 +371,7 @@ impl<A> OpenQuestion<A> {
         self.answers.last().map(|(_, answer)| answer)
     }
 
-    /// Sends the outcome. False if nobody receives it.
+    /// Sends the outcome. False if the outcome has no receiver.
     fn settle(self) -> bool {
         let outcome = QuestionOutcome::Settled {
             answers: self.answers,
