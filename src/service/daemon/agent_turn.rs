@@ -56,7 +56,7 @@ fn lost(ended: Result<()>) {
 }
 
 /// Ends the turn of a branch, and appends its messages in the background. If the messages cannot be written, the turn
-/// goes on.
+/// continues.
 pub(crate) async fn end_branch(change: Change, id: &str) -> Result<()> {
     let open = Arc::clone(&change.open);
     let queue = open.client_turn().of_branch(id, &change.guard)?;

@@ -22,11 +22,12 @@ pub(crate) struct Call {
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
     /// The navigation of this request, if it is one. An abort may name the navigation before it begins.
     navigation: OnceLock<AskedNavigation>,
-    /// The memory of the answer, if it is large and its size was known before it was made.
+    /// The memory that was reserved for the answer. `None` if the answer is small, or if its size was not known in
+    /// advance.
     reserved: Mutex<Option<Reservation>>,
 }
 
-/// The answers that need no memory before they are made, in bytes.
+/// No memory is reserved for answers up to this size, in bytes, before they are made.
 const SMALL_ANSWER: u64 = 64 << 10;
 /// The bytes that an answer has in addition to the data that it is made from.
 const AROUND: u64 = 4 << 10;
@@ -107,7 +108,7 @@ impl Call {
         lock(&self.after).push(Box::new(act));
     }
 
-    /// Runs the actions that wait for the response. The caller has just queued the response.
+    /// Runs the actions that wait for the response, which the caller has just queued.
     pub(crate) fn answered(&self) {
         let after = std::mem::take(&mut *lock(&self.after));
         for act in after {
@@ -116,7 +117,7 @@ impl Call {
     }
 }
 
-/// The error of a read whose answer needs memory while others use it.
+/// The error of a read whose answer needs memory that other requests use.
 pub(crate) fn no_room_for(bytes: u64) -> Error {
     let message = format!(
         "the daemon has no room for an answer of {bytes} bytes while clients do not read theirs: read what it has sent and try again, or ask for less at once"

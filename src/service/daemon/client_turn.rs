@@ -149,7 +149,8 @@ impl ClientTurn {
         }
     }
 
-    /// The end of the branch of a turn. Fails if the turn does not run, or if the file does not have its entry.
+    /// The end of the branch of a turn. Fails if the turn does not run, or if the file does not have the entry at which
+    /// the turn began.
     pub(crate) fn tip(&self, id: &str, state: &SessionState) -> Result<Node> {
         let turn = self.branches.get(id).ok_or_else(|| no_turn(id))?;
         let entry = state.find(turn.entry_id.as_str())?;
@@ -172,8 +173,8 @@ impl ClientTurn {
         queue.enqueue(entry, queued)
     }
 
-    /// Takes the messages that wait for the end of the session's turn. A message gets a new id if an entry has used its
-    /// id meanwhile.
+    /// Takes the messages that wait for the end of the session's turn. If an entry has used the id of a message in the
+    /// meantime, the message gets a new id.
     pub(crate) fn take(&mut self, state: &SessionState) -> Vec<NewEntry> {
         self.queue.take(state)
     }

@@ -1,7 +1,7 @@
 //! Closing sessions: for one connection, or for all (protocol.md §10).
 //!
-//! A connection must close a session as often as it has opened the session. The session closes with the last close of
-//! the last connection.
+//! A connection must close a session as often as it has opened the session. The session closes when the last connection
+//! has closed it for the last time.
 
 use super::Daemon;
 use super::agent_turn;
@@ -21,8 +21,8 @@ use treelined_wire::notification;
 /// The approximate bytes of an entry in the index of an open session.
 const NODE_BYTES: usize = 64;
 
-/// Ends one of the connection's openings of the leased session. When the last one ends, the connection's navigation is
-/// aborted. A turn of the connection's client makes the last close fail.
+/// Ends one of the connection's openings of the leased session. When the last opening ends, the connection's navigation
+/// is aborted. A turn of the connection's client makes the last close fail.
 pub(crate) async fn close(
     daemon: &Arc<Daemon>,
     connection: &Arc<Connection>,
@@ -107,8 +107,8 @@ fn close_for_all(daemon: &Daemon, open: &OpenSession, guard: &mut SessionGuard) 
 }
 
 /// Closes a session for all connections, and moves its file to the trash. Returns the new path if the session had a
-/// file. The lease is kept until the file is moved, so that no job writes to the file meanwhile, and the next request
-/// may use the id. If the move fails, the session stays open.
+/// file. The lease is kept until the file is moved, so that no job writes to the file during the move, and the next
+/// request may use the id. If the move fails, the session stays open.
 pub(crate) async fn delete(daemon: &Arc<Daemon>, lease: Lease) -> Result<Option<PathBuf>> {
     let (open, mut guard) = prepare(lease).await?;
     open.session.check_version()?;

@@ -19,7 +19,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 use treelined_files::session::shed::{ColdMove, MovedBranches};
 
-/// The place in its queue of a request that changes its session. It is taken when the request arrives.
+/// The place of a request in the queue of the session that it changes. The place is taken when the request arrives.
 #[must_use]
 pub(crate) struct ChangePlace {
     call: Arc<Call>,
@@ -106,7 +106,7 @@ impl Change {
         }
     }
 
-    /// The same right, after reading the entries of other writers.
+    /// The same right, after the entries of other writers are read.
     pub(crate) async fn caught_up(self) -> Result<Self> {
         let guard = caught_up(&self.daemon, &self.open, self.guard).await?;
         Ok(Self { guard, ..self })
@@ -136,7 +136,7 @@ impl Change {
         drop(guard);
         let (synced, publication) = tail.finish().await;
         if let Some(call) = self.call {
-            // The publication ends after the response, so that later commits are answered after this one.
+            // The publication ends after the response, so that later commits are answered after this commit.
             call.after(move || drop(publication));
         }
         let (seen, entry_ids) = outcome?;
@@ -150,7 +150,7 @@ impl Change {
     }
 
     /// Moves branches into the cold file or back, and announces this. Returns the branches and their durability, if any
-    /// was moved.
+    /// branch was moved.
     pub(crate) async fn move_cold(
         self,
         direction: ColdMove,
@@ -187,7 +187,7 @@ impl Change {
         let plan = move |state: &SessionState| {
             let stored = |node| state.entry(node);
             let planned = flow::append::plan(&state.tree, &*source, &entries, &stored);
-            // A repeated append has moved the leaf the first time, so the expected leaf is not checked.
+            // The first attempt of a repeated append has moved the leaf, so the expected leaf is not checked.
             let is_retry = planned
                 .as_ref()
                 .is_ok_and(|planned| planned.lines.is_empty());
@@ -198,7 +198,7 @@ impl Change {
         };
         let repeated = |state: &SessionState, _| state.repeated(chosen.iter());
         let changed = self.commit(plan, repeated).await?;
-        // Some of the entries may have been in the file already. They also wait for their sync.
+        // Some of the entries may have been in the file already. The append also waits until those entries are synced.
         if let Some(entries) = changed.seen? {
             let late = late_failure(&daemon, &open);
             let syncer = &open.session.syncer;

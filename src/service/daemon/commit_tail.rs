@@ -13,9 +13,9 @@ use treelined_files::session::commit::CommitOutcome;
 use treelined_files::session::shed::{ColdMove, MovedBranches};
 use treelined_files::session::{Changes, SessionGuard, SessionState};
 
-/// The steps of a commit after its write, the same for every operation. With the guard, the commit is announced.
-/// Without the guard, the commit is made durable and its notifications are sent. The publication ends when the
-/// responses are queued.
+/// The steps of a commit after its write, the same for every operation. While the guard is held, the commit is
+/// announced. After that, without the guard, the commit is made durable and its notifications are sent. The publication
+/// ends when the responses are queued.
 #[must_use]
 pub(crate) struct CommitTail {
     daemon: Arc<Daemon>,
@@ -111,8 +111,8 @@ type ColdMoved<T> = (
     Result<(MovedBranches, CommitOutcome)>,
 );
 
-/// Moves branches into the cold file or back, if nothing speaks against it, and announces this. Fails only if the session
-/// cannot be used any more. There is no tail if the move was refused before it began.
+/// Moves branches into the cold file or back, and announces the move. Fails only if the session cannot be used any
+/// more; any other error is in the result. If the move was refused before it began, there is no tail.
 pub(crate) async fn moved_cold<T: Send + 'static>(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
@@ -137,9 +137,9 @@ pub(crate) async fn moved_cold<T: Send + 'static>(
     Ok((guard, Some(tail), moved))
 }
 
-/// Brings back the shed branches that an append needs, beginning with `branch`, unless the append would be refused then:
-/// `check` plans it with the branches back, and `branch_above` finds the next branch that it needs in a refusal. `None` if
-/// the session cannot be used any more.
+/// Brings back the shed branches that an append needs, beginning with `branch`. Before a move, `check` plans the append
+/// with the branches back. If `check` fails, nothing is moved: `branch_above` then finds the next branch that the
+/// append needs in the error, or the append is refused. `None` if the session cannot be used any more.
 pub(crate) async fn bring_back<T: Send + 'static>(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,

@@ -8,7 +8,7 @@ use crate::stdio::Outbox;
 use std::sync::Arc;
 
 impl Connection {
-    /// A connection whose input ends without a call of the daemon.
+    /// A connection whose input the daemon cannot end.
     pub fn new(daemon: &Arc<Daemon>, outbox: Arc<Outbox>) -> Arc<Self> {
         let transport = Transport {
             cwd: Some(daemon.settings.cwd.clone()),

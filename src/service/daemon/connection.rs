@@ -279,7 +279,7 @@ impl Connection {
     }
 
     /// Queues the response of a request with `push` and frees the id, in one step. So a later request with the same id
-    /// is answered after this one, and a client that has read the response can use the id again.
+    /// is answered after this request, and a client that has read the response can use the id again.
     pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
         let mut in_flight = self.in_flight();
         in_flight.remove(id);

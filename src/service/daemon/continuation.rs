@@ -38,7 +38,7 @@ struct Reading {
     left: LeftBranch,
 }
 
-/// The branch with the leaf, which the path does not contain.
+/// The branch that the conversation leaves: it has the leaf, and the path does not contain it.
 enum LeftBranch {
     /// There is no such branch, or the request does not ask for a summary of it.
     None,
@@ -191,8 +191,8 @@ fn keep_from(
 }
 
 impl LeftBranch {
-    /// The part of the path to the leaf that is not part of the path to the entry. The entries above it
-    /// are not summarized, since the continued conversation has them.
+    /// The part of the path to the leaf that is not part of the path to the entry. The entries above this part are not
+    /// summarized, since the continued conversation has them.
     fn of(state: &SessionState, entry: Option<Node>) -> Result<Self> {
         let tree = &state.tree;
         let (point, left) = tree.branch(state.leaf(), entry);

@@ -13,7 +13,7 @@ use treelined_files::log::upstream::{InLog, SharedLog, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::CatalogueRow;
 
-/// The most files that one list compares with the stream of the team, and the time after which it compares no more.
+/// The most files that one list compares with the stream of the team, and the longest time for these comparisons.
 const MOST_DISCARDED: usize = 16;
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -155,7 +155,7 @@ impl SessionFiles {
         .await
     }
 
-    /// Where parts of an erased session can still be, as texts for people.
+    /// The locations where parts of an erased session can still exist, as texts for people.
     pub(crate) fn remains(&self) -> Vec<String> {
         let mut remains = vec![
             "backups of the database, with its archive".to_owned(),
@@ -185,7 +185,7 @@ impl SessionFiles {
     }
 }
 
-/// Takes back a deletion in the stream of the team, if the stream has it.
+/// Reverts a deletion in the stream of the team, if the stream has the deletion.
 fn undo(log: &dyn SharedLog, id: &str, at: &Location) -> Result<()> {
     match log.restore(id)? {
         InLog::Deleted => log.restored(id, at, InLog::Deleted),

@@ -287,7 +287,7 @@ impl EventQuestion<'_> {
         }
     }
 
-    /// Combines the answers to the outcome, the name of the answerer that decided, and the decision.
+    /// Combines the answers. Returns the outcome, the name of the answerer that decided, and the decision.
     fn combine(
         &self,
         outcome: QuestionOutcome<ReceivedAnswer>,

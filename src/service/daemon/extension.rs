@@ -21,7 +21,7 @@ impl Questions {
         connection.is_some_and(|connection| connection.extension().is_some())
     }
 
-    /// The numbers of the extensions that must answer this event and cannot. `able` has the answerers that can.
+    /// The numbers of the extensions that must answer this event but cannot. `able` has the answerers that can answer.
     pub(super) fn unable_extensions(
         &self,
         session_id: &str,
@@ -56,7 +56,7 @@ impl Questions {
 }
 
 impl EventQuestion<'_> {
-    /// The extensions among the answerers, if the caller gave a time. They do not get more time than that.
+    /// The extensions among the answerers, if the caller gave a time. Extensions do not get more than this time.
     pub(super) fn bound(&self, answerers: &[Answerer]) -> Vec<Answerer> {
         let is_bound = |by: &&Answerer| match by {
             Answerer::Client(id) => self.questions.is_extension(*id),

@@ -80,7 +80,7 @@ pub(crate) fn matches(
         };
         let caller = || outline.callers(item).next();
         let is_found = known.matched.get(entry.node);
-        // The label may match the rest of the query. In the row of a tool result, the call may match it too.
+        // The label may match the rest of the query. In the row of a tool result, the call may match the rest too.
         let may_be = entry.label.is_some()
             || (entry.role == Role::ToolResult
                 && caller().is_some_and(|caller| known.touched.get(caller.node)));

@@ -4,8 +4,8 @@ use treelined_core::tree::Node;
 use treelined_files::session::SessionState;
 use treelined_files::store::listing;
 
-/// The first message of the user; empty without one. It is kept once found, since later entries do not change it. A
-/// body that cannot be read counts as no message, so that the session can be opened.
+/// The first message of the user; empty if there is none. Once found, the message is kept, since later entries do not
+/// change it. A body that cannot be read counts as no message, so that the session can be opened.
 pub(super) fn of(state: &SessionState) -> &str {
     match state.first_message.get() {
         Some(said) => said,

@@ -21,7 +21,7 @@ use treelined_files::os::{process, program};
 use treelined_files::session::{self, SessionState};
 use treelined_wire as wire;
 
-/// The first pause between two reads of a replaced file, and the longest.
+/// The first and the longest pause between two reads of a replaced file.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(10);
 /// The pause between two looks before the process ends.
@@ -41,7 +41,7 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) {
     let watched = open.watched.get_or_init(|| Arc::new(watched));
     let watcher = &daemon.registry.watcher;
     watcher.add(path, watched, WatchedSession::changed);
-    // The watch does not report entries that arrived after the opening and before its start.
+    // The watch does not report entries that arrived after the session was opened and before the watch started.
     WatchedSession::changed(Arc::clone(watched));
 }
 
@@ -78,8 +78,8 @@ pub(crate) async fn caught_up(
     Ok(guard)
 }
 
-/// Follows the old file of a session for a minute after the file has been replaced. A close of the session does not end
-/// this.
+/// Follows the old file of a session for a minute after the file has been replaced. This continues if the session is
+/// closed.
 pub(crate) fn watch_predecessors(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
@@ -122,8 +122,8 @@ pub(crate) async fn look_a_last_time(daemon: &Arc<Daemon>) {
     }
 }
 
-/// Starts a process for each replaced file that other programs may still write to. The process goes on after this one
-/// ends.
+/// Starts a process for each replaced file that other programs may still write to. The new process continues after this
+/// process has ended.
 async fn hand_over(daemon: &Daemon, open: &Arc<OpenSession>) {
     let Some(path) = open.session.path.clone() else {
         return;

@@ -86,7 +86,7 @@ impl ForkOptions {
         let rights = call.connection.rights();
         rights.check_new(("newSessionId", self.is_id_chosen), self.cwd.as_deref())?;
         let (open, guard) = current(&call.daemon, place.await?, Instant::now()).await?;
-        // A repeated request returns the fork that exists, whatever has happened to the source after it.
+        // A repeated request returns the existing fork, even if the source has changed after the fork was made.
         if self.is_id_chosen && self.is_made(&call, &Names::of(&guard)).await? {
             let id = self.id.clone();
             let again = ForkOptions {
@@ -206,8 +206,8 @@ impl ForkOptions {
         let session = shown(&forked, call, Access::Write, &guard);
         if let Some(written) = written {
             let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
-            // No request waits for this work. It comes before the lease of the fork ends, so that a `close_session` of the
-            // fork finds the file that needs a sync.
+            // No request waits for this work. The work runs before the lease of the fork ends, so that a
+            // `close_session` of the fork finds the file that needs a sync.
             call.after(move || {
                 daemon.files.store.tidy(written.folder);
                 if let Some(unsynced) = written.unsynced {
@@ -217,7 +217,7 @@ impl ForkOptions {
             });
         }
         open_after(call, &forked, Access::Write, guard.into_with());
-        // The next request of the source comes after the response.
+        // The next request to the source runs after the response.
         call.after(move || drop(tenure));
         Ok(result(Some(session), draft, durability))
     }
@@ -390,7 +390,7 @@ struct NewSession {
     durability: Durability,
 }
 
-/// A finished fork, and the right to the source that is left.
+/// A finished fork, and the right to the source, which is still held.
 struct SessionCopy {
     opened: OpenedLog,
     /// `None` if no file was written.
@@ -415,7 +415,7 @@ impl NewSession {
         self.is_id_chosen.then(claim).transpose()
     }
 
-    /// The log; if the client has chosen the id, the first write of the log claims it.
+    /// The log. If the client has chosen the id, the first write of the log claims the id.
     fn claimed(&self, log: Log) -> Log {
         match self.is_id_chosen {
             true => log.claimed_by(claim(&self.files, self.id.as_str())),

@@ -2,8 +2,8 @@
 //! §10.4).
 //!
 //! Commits of this daemon and the watch of the session directory only report that something has changed. A look at the
-//! files finds the changed rows. The look comes a little later, so that it covers several changes. Nothing runs while
-//! nothing changes or no connection watches.
+//! files finds the changed rows. The look comes a little later, so that it covers several changes. If nothing changes,
+//! or if no connection watches, no look runs.
 
 use super::list_watchers::{ListWatch, ListWatcher, MAX_BYTES, MadeMessages, MessageInProgress};
 use crate::stdio::Class;

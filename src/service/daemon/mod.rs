@@ -2,9 +2,9 @@
 //!
 //! [`Daemon`] holds the parts: [`registry`] has the open sessions, [`session_files`] their files, [`connections`] the
 //! clients, [`offers`] the commands and renderers of clients, [`list_watchers`] the clients that watch the list of
-//! sessions, [`notify`] sends notifications, and [`questions`] knows everybody who can be asked. A part does not know
-//! the daemon. This file has the methods of the daemon itself. A verb is a function above the parts, in a file that
-//! owns its types.
+//! sessions, [`notify`] sends notifications, and [`questions`] knows the clients, hooks and extensions that can be
+//! asked. A part does not know the daemon. This file has the methods of the daemon itself. A verb is a function above
+//! the parts, in a file that owns its types.
 //!
 //! - Data. [`open_session`] is an open session, with [`client_turn`], [`notices`], [`tree_view`] and [`watched`].
 //!   [`connection`] is a client with its output, [`client`] is its transport and its introduction, and [`pending`] is
@@ -21,11 +21,10 @@
 //!   for extensions and hooks alone, and [`received_answer`] is the answer of any of them. [`summaries`] runs the
 //!   summarizer.
 //! - Reads. [`find`] and [`rows`] read what the tree shows, and [`first_message`] finds the first message of a session.
-//!   [`session_row`]
-//!   makes a row of the list, and [`list_watch`] announces the row. [`reading`] and [`at_once`] decide on which thread
-//!   work runs, and [`convert`] converts to the types of `wire`.
+//!   [`session_row`] makes a row of the list, and [`list_watch`] announces the row. [`reading`] and [`at_once`] decide
+//!   on which thread work runs, and [`convert`] converts to the types of `wire`.
 //!
-//! No files import each other in a circle, and at most twelve files of this crate import the same file.
+//! Imports between files have no circles, and at most twelve files of this crate import the same file.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
@@ -114,7 +113,7 @@ pub struct Daemon {
     pub(crate) connections: Arc<Connections>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: Arc<SessionFiles>,
-    /// What the mode `ask` of `search` keeps in memory.
+    /// The memory of the mode `ask` of `search`.
     pub(crate) ask: AskState,
     pub(crate) list_watch: Arc<ListWatch>,
     pub(crate) notifier: Notifier,

@@ -27,8 +27,8 @@ use treelined_files::lock::lock;
 pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::{self as wire, BeforeEvent, NavigationReason, RequestId, notification};
 
-/// If no summary is wanted, the question has ids instead of entries when the entries have more bytes than this
-/// together.
+/// If no summary is wanted, and the entries together have more bytes than this, the question has ids instead of
+/// entries.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
 /// The options of the caller of a navigation.
@@ -39,7 +39,7 @@ pub(crate) struct Navigator {
     pub wants_summary: bool,
     pub options: SummaryOptions,
     pub label: Option<String>,
-    /// For a merge from another session: that session. `tip_id` is the end of the branch there.
+    /// For a merge from another session: the other session. `tip_id` is the end of the branch in the other session.
     pub from: Option<Mutex<OtherSession>>,
     pub tip_id: Option<String>,
     /// For a choice: the judgements about the candidates that are not chosen.
@@ -162,8 +162,8 @@ impl Navigator {
             id: self.navigation_id.clone(),
             abort: release.call.cancel.clone(),
         };
-        // A repeated merge finds that the first one has moved the leaf, so the expected leaf of a merge is checked
-        // below.
+        // If a merge is repeated, its first request has moved the leaf. So the expected leaf is checked below, if the
+        // merge is new.
         let expected = match self.from {
             Some(_) => &ExpectedLeaf::Any,
             None => &self.expected,

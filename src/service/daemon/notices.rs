@@ -69,8 +69,8 @@ impl Notices {
         place.ok()
     }
 
-    /// Removes a commit. Its notifications are given to the commit before it. They are sent if there is none, or if
-    /// that one is public.
+    /// Removes a commit. Its notifications move to the commit before it. If there is no earlier commit, or if the
+    /// earlier commit is public, they are sent.
     pub(super) fn remove(&mut self, number: u64) {
         let Some(place) = self.place(number) else {
             return;

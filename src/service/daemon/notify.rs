@@ -22,11 +22,13 @@ use treelined_wire::methods::Notification;
 use treelined_wire::notification::{self, Origin};
 use treelined_wire::{self as wire, BeforeEvent};
 
-/// `entries_appended` has the bodies of other writers' entries only if these have at most this many bytes together.
+/// `entries_appended` has the bodies of other writers' entries only if the bodies together have at most this many
+/// bytes.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
 
-/// The position of a commit among the commits of its session; it ends when dropped. The notifications of a commit, then
-/// the responses of its requests, are sent after those of earlier commits (protocol.md §7.3).
+/// The position of a commit among the commits of its session; it ends when dropped. The notifications of a commit, and
+/// then the responses to its requests, are sent after the notifications and responses of earlier commits (protocol.md
+/// §7.3).
 #[must_use]
 pub(crate) struct Publication {
     open: Arc<OpenSession>,
@@ -435,7 +437,7 @@ impl Notifier {
         });
     }
 
-    /// Announces that entries of a session begin or cease to wait for the team, if that has changed.
+    /// Announces whether entries of a session wait for the team, if this has changed.
     pub(crate) fn note_queue(&self, open: &OpenSession, state: &SessionState) {
         let queued = state.waits_for_log();
         let before = lock(&open.queued).replace(queued);

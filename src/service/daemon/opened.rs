@@ -100,7 +100,7 @@ pub(super) fn open_after(call: &Call, open: &Arc<OpenSession>, access: Access, m
 }
 
 /// Opens an open session once more for the connection, and notifies the connection when the response is queued. As in
-/// [`open_after`], the session is open for the connection before that.
+/// [`open_after`], the session is open for the connection before the response is queued.
 pub(super) fn open_again_after(
     call: &Call,
     open: &Arc<OpenSession>,
@@ -159,7 +159,7 @@ pub(crate) fn extension_ready(call: &Call) {
     }
 }
 
-/// Opens a new open session for the extensions that follow all sessions.
+/// Opens a session for the extensions that follow all sessions.
 fn open_for_extensions(questions: &Questions, open: &Arc<OpenSession>, lease: &Lease) {
     for (number, _) in questions.extensions.all() {
         if follows_all(questions, number)
@@ -189,7 +189,7 @@ fn open_for_extension(
         let notifier = &questions.notifier;
         notifier.notify_one(open, &connection, |seq| opened(open, seq));
     }
-    // If the connection has ended, its sessions may be closed already, so this opening is taken back.
+    // If the connection has ended, its sessions may be closed already, so this opening is reverted.
     let run = connection.extension();
     let current = run.and_then(|run| questions.extensions.connection(run.number));
     if current != Some(id) {

@@ -57,8 +57,8 @@ impl Questions {
     }
 
     /// Removes a client from the questions that wait for its answer: from all questions, or from the questions about a
-    /// session. A question then goes on without this client, unless another answer is set to replace the answer of the
-    /// client. Questions that requests of this client ask end as aborted.
+    /// session. A question then continues without this client, unless another answer is set to replace the answer of
+    /// the client. Questions that requests of this client ask end as aborted.
     pub(crate) fn leave(&self, client: ConnectionId, session_id: Option<&str>) {
         self.asks.leave(client, session_id);
         self.peers.leave(client, session_id);

@@ -1,8 +1,8 @@
 //! Operations that ask before they commit (protocol.md §1.6): navigation and compaction.
 //!
 //! The operation waits for earlier requests, and plans with the session's guard. Then it releases the session, and
-//! waits for clients and for a summarizer. At last it takes a place after the requests that have arrived meanwhile, and
-//! commits.
+//! waits for clients and for a summarizer. At last it takes a place in the queue after the requests that have arrived
+//! in the meantime, and commits.
 
 use super::call::{Call, TakesPlace};
 use super::commit::Change;
@@ -18,7 +18,8 @@ use treelined_core::id::ExpectedLeaf;
 pub(crate) use treelined_files::session::{Activity, Busy, SessionState};
 use treelined_wire::BeforeEvent;
 
-/// The place in its queue of a request that asks before it commits. It is taken when the request arrives.
+/// The place of a request in the queue of its session. The request asks before it commits. The place is taken when the
+/// request arrives.
 #[must_use]
 pub(crate) struct Release {
     pub(crate) call: Arc<Call>,
@@ -60,8 +61,8 @@ impl TakesPlace for Release {
 }
 
 impl Release {
-    /// For an operation that does not keep the session busy: returns the session, after all earlier requests, with the
-    /// entries of other writers. If the operation `writes` later, fails for a session that is read-only.
+    /// For an operation that does not keep the session busy: waits for all earlier requests, reads the entries of other
+    /// writers, and returns the session. If the operation `writes` later, fails if the session is read-only.
     pub(crate) async fn read(self, writes: bool) -> Result<(SessionRequest, SessionGuard)> {
         let (call, asked) = (self.call, self.place.asked);
         let (open, mut guard) = current(&call.daemon, self.place.await?, asked).await?;
@@ -125,7 +126,7 @@ impl PlannedOperation {
 }
 
 impl SessionRequest {
-    /// The right to change the session, after the requests that have arrived meanwhile.
+    /// The right to change the session, after the requests that have arrived in the meantime.
     pub(crate) async fn writable(&self) -> Result<Change> {
         let place = self.call.place(Some(&self.open.id));
         let asked = place.asked;
@@ -164,8 +165,8 @@ impl SessionRequest {
 }
 
 impl WaitingOperation {
-    /// The right to commit, after the requests that have arrived meanwhile. Fails with `cancelled` if the operation is
-    /// aborted before.
+    /// The right to commit, after the requests that have arrived in the meantime. Fails with `cancelled` if the
+    /// operation is aborted before that.
     pub(crate) async fn reached(self) -> Result<Change> {
         let SessionRequest { call, open } = self.request;
         let mut guard = match self.kept {

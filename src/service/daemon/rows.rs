@@ -26,7 +26,7 @@ pub(crate) struct RowReader<'b> {
     callers: Callers<'b>,
 }
 
-/// The assistant messages whose tool calls were needed last. The last one used is at the end.
+/// The assistant messages whose tool calls were needed last. The last used message is at the end.
 struct Callers<'b> {
     /// A separate reader, since a call may be far before its result in the file.
     bodies: body::BodyReader<'b>,
@@ -48,7 +48,8 @@ impl Callers<'_> {
         self.held.push((node, calls));
     }
 
-    /// The call with this id in the message that was used last; the last one if several have the id.
+    /// The call with this id in the message that was used last. If several calls have the id, returns the last of these
+    /// calls.
     fn find(&self, id: &str) -> Option<&ToolCall<'static>> {
         let (_, calls) = self.held.last()?;
         let end = calls.partition_point(|call| *call.id <= *id);
@@ -73,8 +74,8 @@ impl<'b> RowReader<'b> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// Returns the facts of a tool result's row, and the call that the result answers. This is the call with the
-    /// result's id in the nearest of `callers`.
+    /// Returns the facts of a tool result's row, and the call that the result answers. The call has the id that the
+    /// result names, in the nearest of `callers`.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,

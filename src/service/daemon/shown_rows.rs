@@ -35,7 +35,7 @@ impl ShownRows {
         }
         if bytes <= SHOWN_ROWS_BYTES {
             let new = (Arc::clone(row), Arc::clone(&json));
-            // Another thread may have kept the same row before.
+            // Another thread may have kept the same row already.
             if kept.rows.insert(address, new).is_none() {
                 kept.bytes += bytes;
             }

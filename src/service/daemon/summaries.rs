@@ -16,12 +16,12 @@ use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 
-/// The memory that each entry of a summary takes while it is made: the steps to read it.
+/// The bytes that each entry takes while a summary is made: the steps to read the entry.
 const ENTRY_BYTES: u64 = 128;
 /// The copies of an entry that are in memory at a time: as stored, with its edit, as a message, and as text.
 const COPIES: u64 = 4;
-/// The bytes that a token of a conversation takes: four characters, in parts, in one text, in the prompt and in the
-/// request of a model.
+/// The bytes that a token of a conversation takes. A token has four characters, and each is in memory four times: in
+/// the parts, in one text, in the prompt, and in the request to a model.
 const TOKEN_BYTES: u64 = 16;
 
 /// The entries that a summary is made of.

@@ -10,7 +10,7 @@ use treelined_core::tree::Node;
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::session::SessionState;
 
-/// The places of entries in a session file. The file stays readable if another file comes to its path.
+/// The positions of entries in a session file. The file stays readable if another file replaces it at its path.
 struct StoredEntries {
     bodies: Bodies,
     fetches: Vec<Fetch>,
@@ -36,8 +36,7 @@ impl EntrySource for StoredEntries {
     }
 }
 
-/// The entries of these nodes, with `edits` applied. `kept` is the number of nodes, from the first on, that a compaction
-/// kept.
+/// The entries of these nodes, with `edits` applied. A compaction kept the first `kept` nodes.
 pub(super) fn stored(
     state: &SessionState,
     nodes: impl IntoIterator<Item = Node>,
@@ -51,7 +50,7 @@ pub(super) fn stored(
     Ok(SummaryEntries::new(Arc::new(source), edits, kept))
 }
 
-/// The context edits among these nodes; later ones count.
+/// The context edits among these nodes. Of several edits of an entry, the last one counts.
 pub(super) fn edits(state: &SessionState, nodes: impl IntoIterator<Item = Node>) -> Result<Edits> {
     let mut edits = Edits::default();
     let kinds = |node: &Node| state.tree.kind(*node) == EntryKind::ContextEdit;

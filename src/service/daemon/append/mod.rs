@@ -1,5 +1,5 @@
-//! Appending: [`request`] waits in the queue of its session, and [`write`] writes adjacent ones together, after
-//! [`shed`] has brought back the branches that they need.
+//! Appending. An append is a [`request`] that waits in the queue of its session. [`write`] writes adjacent appends
+//! together. Before that, [`shed`] finds the shed branches that the appends need, so that these are brought back.
 
 mod request;
 mod shed;

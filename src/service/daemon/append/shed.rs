@@ -1,4 +1,4 @@
-//! Appends below shed entries: the branch is moved back first, if the append would not be refused then
+//! Appends below shed entries. The shed branch is moved back first, unless the append would be refused even after that
 //! (session-file.md §4.10).
 
 use treelined_core::error::{Error, Result};
@@ -44,7 +44,8 @@ fn parent(entry: &NewEntry) -> Option<&str> {
     }
 }
 
-/// The first entry of the shed branch below which an append is, if `error` says that its parent is shed.
+/// The shed branch that an append needs, by its first entry. `None` unless `error` says that the append has a shed
+/// parent.
 pub(super) fn branch_above(entries: &[NewEntry], error: &Error) -> Option<String> {
     let details = error.details.as_ref()?;
     let branch = details.get("shedBranchId")?.as_str()?;

@@ -192,7 +192,7 @@ struct Batch {
     waiting: VecDeque<Append>,
     /// The plans of the first appends in `waiting`, in order.
     planned: Vec<Result<Part>>,
-    /// The shed branch below which the next append is: its first entry.
+    /// The first entry of the shed branch that the next append needs.
     below_shed: Option<String>,
 }
 
@@ -426,8 +426,9 @@ mod tests {
         }
     }
 
-    /// Once, a batch was planned, another writer appended to the log before the batch was written, and the appends gave
-    /// up while another process held the lock. The daemon then removed the planned appends a second time, and panicked.
+    /// Once, a batch was planned, another writer appended to the session file before the batch was written, and the
+    /// appends gave up while another process held the lock. The daemon then removed the planned appends a second time,
+    /// and panicked.
     #[test]
     fn appends_that_give_up_after_a_conflict_are_answered_once() {
         let runtime = Runtime::new().unwrap();

@@ -110,7 +110,7 @@ impl<Q: Sessions> Lease<Q> {
         departure.unwrap_or(Departure::Last)
     }
 
-    /// Takes back openings of a connection. The session stays open for others.
+    /// Ends openings of a connection. The session stays open for other connections.
     pub(crate) fn leave(&self, connection: ConnectionId, openings: Openings) {
         self.change(|queue| queue.openers.leave(connection, openings));
     }

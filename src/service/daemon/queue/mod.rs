@@ -8,11 +8,11 @@
 //!
 //! Two kinds of requests may concern any session: a request that names no session, and a request that names a file
 //! whose header has not been read. Such a request gets a number at its arrival. Later requests of its connection wait
-//! for it if they may concern the same session. When its session is known, the number decides its place in the queue of
-//! the session.
+//! for this request if they may concern the same session. When the session of this request is known, the number decides
+//! the place of the request in the queue of the session.
 //!
-//! An import may concern any session that is not open. Later requests of its connection to open, delete or restore such
-//! a session wait for the import, and so do later lists.
+//! An import may concern any session that is not open. Later requests of its connection wait for the import if they
+//! open, delete or restore such a session, or if they list sessions.
 //!
 //! A session is open for the connections that have opened it. Other connections do not see that it is open.
 
@@ -291,8 +291,8 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Waits until no earlier job runs that creates, closes, deletes, restores or copies a session. Queued jobs do not
-    /// count.
+    /// Waits while an earlier job is running that creates, closes, deletes, restores or copies a session. Queued jobs
+    /// do not count.
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
         let is_change = move |running: &RunningJob| {

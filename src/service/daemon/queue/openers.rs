@@ -12,7 +12,7 @@ pub(crate) enum Access {
     Write,
 }
 
-/// How many openings of a connection a close takes back.
+/// The number of openings that a close of a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Openings {
     One,

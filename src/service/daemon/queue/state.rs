@@ -171,8 +171,8 @@ impl<Q: Sessions> State<Q> {
         })
     }
 
-    /// Takes the next job of a queue, unless another job runs or blocks it. Before it, takes the jobs that fail because
-    /// the session is not open.
+    /// Takes the next job of a queue, unless another job runs or blocks it. Before that job, takes the jobs that fail
+    /// because the session is not open.
     pub(super) fn next_jobs(&mut self, queues: &Arc<Queues<Q>>, id: &Arc<str>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
         while let Some(queue) = self.queues.get(id)

@@ -91,7 +91,7 @@ pub(super) enum Job<Q: Sessions> {
 
 pub(super) type Run<Q> = Box<dyn FnOnce(Result<Lease<Q>>) + Send>;
 
-/// The earlier requests that a job waits for, since they may concern its session. Each value includes the ones above
+/// The earlier requests that a job waits for, since they may concern its session. Each value includes the values above
 /// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WaitsFor {
