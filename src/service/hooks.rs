@@ -34,7 +34,7 @@ pub struct Hook {
 /// The answer to a before event if the hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Cancels the operation: if a guard fails, nothing may pass.
+    /// Cancels the operation. If a hook that checks operations fails, the operation must not happen unchecked.
     #[default]
     Cancel,
     Proceed,
@@ -121,7 +121,7 @@ impl Hooks {
     }
 
     /// Queues an event for its subscribers. Their output is ignored. If the queue of a slow hook is over its budget,
-    /// the event is dropped for that hook, and the log says so. Before events are never dropped, since they use
+    /// the event is dropped for that hook, and a message is logged. Before events are never dropped, since they use
     /// [`Hooks::run`].
     pub fn tell(&self, event: &str, message: &[u8]) {
         let mut shared: Option<Arc<[u8]>> = None;

@@ -109,7 +109,7 @@ impl Reservation {
         self.bytes = bytes;
     }
 
-    /// Adds another reservation of the same memory to this one.
+    /// Adds another reservation of the same memory to this reservation.
     pub(crate) fn absorb(&mut self, mut other: Self) {
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }
@@ -122,7 +122,7 @@ impl Drop for Reservation {
     }
 }
 
-/// The error of a request that needs memory while others use it.
+/// The error of a request that needs memory that other requests use.
 pub(crate) fn exhausted(bytes: u64) -> Error {
     let message = format!(
         "the daemon has no room for the {bytes} bytes that this needs while others use its memory; nothing was done: try again"

@@ -35,19 +35,19 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The importer of conversations. Fails in a program that imports none.
+    /// The importer of conversations. Fails in a program without an importer.
     pub(crate) fn importer(&self) -> Result<&dyn Importer> {
         let importer = self.importer.as_deref();
         importer.ok_or_else(|| Error::new(Kind::ImportFailed, "this program imports nothing"))
     }
 
-    /// The part that hands conversations over. Fails in a program that has none.
+    /// The part that hands conversations over. Fails in a program without this part.
     pub(crate) fn handoff(&self) -> Result<&dyn Handoff> {
         let handoff = self.handoff.as_deref();
         handoff.ok_or_else(|| Error::new(Kind::PathDenied, "this program hands nothing over"))
     }
 
-    /// The part that counts what sessions have used. Fails in a program that has none.
+    /// The part that counts the usage of sessions. Fails in a program without this part.
     pub(crate) fn accounts(&self) -> Result<&dyn Accounts> {
         let accounts = self.accounts.as_deref();
         accounts.ok_or_else(|| Error::new(Kind::StorageIo, "this program counts no usage"))
@@ -89,7 +89,7 @@ pub trait Handoff: Send + Sync {
     /// `pathDenied`.
     fn prepare(&self, run: HandoffRun<'_>) -> Result<PreparedHandoff>;
 
-    /// An estimate of the tokens that [`Self::prepare`] hands over of a path.
+    /// An estimate of the tokens that [`Self::prepare`] hands over for a path.
     fn tokens(&self, params: &ContinueSessionParams, path: &[PathMessage]) -> u64;
 }
 

@@ -11,7 +11,7 @@ const MAX_OPTIONS: usize = 1000;
 /// The most bytes of all options together.
 const MAX_OPTIONS_BYTES: usize = 64 << 10;
 
-/// The kinds of questions that these names name. Unknown names are ignored.
+/// The kinds of questions with these names. Unknown names are ignored.
 pub(crate) fn kinds(names: &[String]) -> Vec<AskKind> {
     let kind = |name: &String| {
         Some(match name.as_str() {

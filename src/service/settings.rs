@@ -27,7 +27,7 @@ pub struct DaemonSettings {
     pub max_queued_bytes: usize,
     /// The most bytes of arriving frames and of unfinished summaries, for all connections together.
     pub max_working_bytes: usize,
-    /// The most bytes that are kept between requests and can be made or read again.
+    /// The most bytes of data that are kept between requests, and that can be made or read again.
     pub max_kept_bytes: usize,
     /// The working directory of a session whose request names none.
     pub cwd: String,

@@ -21,7 +21,7 @@ pub(super) fn open(place: &Place) -> anyhow::Result<File> {
 }
 
 /// Removes the beginning of a log that is too long. `log` must be open for reading and appending. Anything that is not
-/// a file, such as a terminal, is not changed. No other process may write meanwhile.
+/// a file, such as a terminal, is not changed. No other process may write during the call.
 pub fn keep_small(mut log: &File) -> io::Result<()> {
     if log.metadata()?.len() <= MAX_BYTES {
         return Ok(());

@@ -94,8 +94,8 @@ pub fn find(place: &Place) -> anyhow::Result<Option<Stream>> {
     }
     let began = Instant::now();
     loop {
-        // This must be read first. If a starter ends between the two checks, its daemon listens, and the second check
-        // finds the daemon.
+        // The lock must be checked first. If a starter ends between the two checks, its daemon listens, and the second
+        // check finds the daemon.
         let is_starting = StartLock::is_taken(place);
         match reach(place)? {
             Reach::Connected(stream) => return Ok(Some(stream)),
@@ -106,8 +106,8 @@ pub fn find(place: &Place) -> anyhow::Result<Option<Stream>> {
     }
 }
 
-/// Connects to the running daemon. If no daemon runs, starts one by `start`, which holds the lock until the daemon
-/// listens.
+/// Connects to the running daemon. If no daemon runs, calls `start` to start one. `start` holds the lock until the
+/// daemon listens.
 pub fn find_or_start(
     place: &Place,
     start: impl FnOnce(StartLock) -> anyhow::Result<()>,

@@ -99,8 +99,8 @@ pub enum Starter {
 #[derive(Debug)]
 pub(super) struct RuntimeFile {
     file: Arc<File>,
-    /// The earlier files of this daemon, with their locks. A process that has read one of them checks its lock to see
-    /// whether the daemon lives.
+    /// The earlier files of this daemon, with their locks. A process that has read an earlier file checks the lock of
+    /// that file to see whether the daemon lives.
     replaced: Vec<Arc<File>>,
 }
 
@@ -110,7 +110,7 @@ impl RuntimeFile {
         let path = place.runtime_file();
         let failed = || format!("write {}", path.display());
         let at = Location::of_path(&path)?;
-        // Removes unfinished files of daemons that were killed. If this fails, the daemon can start all the same.
+        // Removes unfinished files of daemons that were killed. If this fails, the daemon can still start.
         let _unreadable = temporary::remove_abandoned(&at.folder);
         let mut text = serde_json::to_vec_pretty(info)?;
         text.push(b'\n');

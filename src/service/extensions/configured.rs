@@ -8,8 +8,8 @@ use treelined_files::lock::lock;
 use treelined_files::os::program::Executable;
 use treelined_wire::BeforeEvent;
 
-/// The environment variable that tells a program the name of its extension. A daemon that has this variable starts no
-/// extensions, since the program of an extension may run a daemon.
+/// The environment variable with the name of the extension, for the program of the extension. A daemon that has this
+/// variable starts no extensions, since the program of an extension may run a daemon.
 pub const NAME_VARIABLE: &str = "TREELINED_EXTENSION";
 
 /// A client that the daemon starts.
@@ -19,7 +19,7 @@ pub struct Extension {
     pub name: String,
     pub executable: Executable,
     pub sessions: ExtensionSessions,
-    /// The methods that it may call.
+    /// The methods that the extension may call.
     pub may: ExtensionMay,
     /// The events that the extension must answer. If it cannot, `on_failure` is the answer.
     pub answers: Vec<BeforeEvent>,

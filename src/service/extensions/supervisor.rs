@@ -86,8 +86,8 @@ enum RunEnd {
 pub(crate) type ServeExtension =
     dyn Fn(ExtensionRun, ExtensionSockets) -> anyhow::Result<()> + Send + Sync;
 
-/// The daemon's ends of the two sockets of an extension. There are two, since some programs take data that arrives on
-/// their stdout for the end of stdout.
+/// The daemon's ends of the two sockets of an extension. There are two sockets, since some programs treat data that
+/// arrives on their stdout as the end of stdout.
 pub(crate) struct ExtensionSockets {
     /// The socket from the stdout of the extension.
     pub(crate) input: Stream,
@@ -251,8 +251,8 @@ impl Supervisor {
         (end, EndStatus(status))
     }
 
-    /// Starts the program. Returns the program, this process's ends of its sockets, and a channel. The channel is
-    /// closed when all stderr of the program is in the log.
+    /// Starts the program. Returns the program, the daemon's ends of its sockets, and a channel. The channel is closed
+    /// when all stderr of the program is in the log.
     fn start(&self) -> Result<(RunningProgram, ExtensionSockets, Receiver<()>), Failure> {
         let (output, stdin) = socket::pair().map_err(Failure::NotStarted)?;
         let (input, stdout) = socket::pair().map_err(Failure::NotStarted)?;
@@ -311,8 +311,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends the connection, then the program and its process group: first by the end of input, then by SIGTERM, at last
-    /// by SIGKILL.
+    /// Ends the connection, then the program and its process group. The program gets the end of its input first, then
+    /// SIGTERM, and at last SIGKILL.
     fn stop(
         &mut self,
         end: &RunEnd,
