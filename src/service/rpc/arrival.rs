@@ -21,7 +21,7 @@ impl<'a> Arrival<'a> {
         Self { call }
     }
 
-    /// The request. The rest of its work needs it.
+    /// The request, for the rest of its work.
     pub(super) fn call(&self) -> &'a Arc<Call> {
         self.call
     }
@@ -44,8 +44,9 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    /// Waits until earlier changes of single sessions are in the files. These are creations, deletions and copies, and
-    /// appends. It does not wait long for appends that wait for the lock of another process or for a slow opening.
+    /// Waits until earlier changes of single sessions are in the files. These are creations, deletions, copies and
+    /// appends. The wait is short for appends that themselves wait, for the lock of another process or for a slow
+    /// opening.
     pub(super) fn earlier_changes_of_sessions(
         &self,
     ) -> impl Future<Output = Result<()>> + Send + use<> {

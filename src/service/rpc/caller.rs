@@ -35,8 +35,8 @@ impl<'a> Caller<'a> {
     }
 
     /// Fails with `sessionNotFound` if the session is not open for the connection. Waits only while an earlier request
-    /// of the connection may open the session: a request that asks people must not wait for a question about the
-    /// session, since the client that is asked may send it.
+    /// of the connection may open the session, and not for other requests of the session. Such a request may wait for
+    /// an answer of this client, and the client may ask a person before it answers.
     pub(super) fn check_open(
         &self,
         session_id: Option<&str>,

@@ -27,7 +27,7 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
-/// The method that may take rights away. It must come before all other methods.
+/// The method that may reduce the rights. Clients must call it before all other methods.
 const INITIALIZE: &str = "initialize";
 
 /// The limits of the appends that wait for more input: their number and their bytes.

@@ -1,5 +1,5 @@
-//! Decodes the raw `params` of a request into its struct, strictly. This module decides which spellings of "nothing" are
-//! allowed, and which member an error names (protocol.md §1, §8). It does not know single methods.
+//! Decodes the raw `params` of a request into its struct, strictly. This module decides which spellings of "nothing"
+//! are allowed, and which member an error names (protocol.md §1, §8). It does not know single methods.
 
 use serde::de::DeserializeOwned;
 use treelined_core::error::Error;

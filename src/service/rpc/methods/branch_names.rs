@@ -18,7 +18,7 @@ pub(super) struct BranchNames<'a> {
 }
 
 impl BranchNames<'_> {
-    /// The line of a row that stands for branches.
+    /// The text of a row that replaces branches.
     pub(super) fn preview(&self, reader: &mut RowReader<'_>, folded: &FoldedRow) -> Result<String> {
         let mut names = Vec::new();
         for name in self.visible.left().names(folded) {

@@ -75,7 +75,8 @@ pub(in crate::rpc) fn list_commands(
     })
 }
 
-/// Fails if the connection has not introduced itself. It then has no name, and no way to answer.
+/// Fails if the connection has not introduced itself. Without an introduction, a connection has no name and cannot
+/// answer.
 fn check_introduced(caller: &Caller<'_>) -> Result<()> {
     match caller.connection().client() {
         Some(_) => Ok(()),

@@ -87,7 +87,8 @@ struct PathEntries {
 }
 
 impl PathEntries {
-    /// Subtracts the bytes of the ids from `room`. Fails with `responseTooLarge` if the ids have more bytes than that.
+    /// Subtracts the bytes of the ids from `room`. Fails with `responseTooLarge` if the ids have more bytes than
+    /// `room`.
     fn new(read: &Read<'_>, nodes: Vec<Node>, room: &mut usize) -> Result<Self> {
         let tree = &read.tree;
         let ids = nodes.iter().map(|node| tree.id(*node));
@@ -282,7 +283,7 @@ pub(in crate::rpc) fn get_stats(
 }
 
 /// The sums over a whole session: the sums of the entries that were counted before, and of the other entries, which are
-/// counted here. Calls `keep` with sums from which the next request can go on.
+/// counted here. Calls `keep` with sums from which the next request can continue.
 fn count_on(
     mut counted: PrefixStats,
     bodies: &Bodies,
@@ -302,8 +303,8 @@ fn count_on(
     in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
         counted.stats += part;
         counted.count += count;
-        // Sums are kept only after whole parts. So the parts are always the same, and the sum of floating-point costs
-        // too.
+        // Sums are kept only after whole parts. So the parts are always the same, and floating-point costs always have
+        // the same sum.
         if count == CHUNK && counted.fits_budget() {
             keep(&counted);
         }

@@ -25,8 +25,8 @@ pub(super) struct EntryFilter {
     custom_type: Option<String>,
 }
 
-/// Fails if the file has another number of entries before the page than the client knows. The client then has other
-/// entries than the file.
+/// Fails if the file has another number of entries before the page than the client knows. If the numbers differ, the
+/// client has other entries than the file.
 pub(super) fn check_known(
     read: &Read<'_>,
     params: &wire::GetEntriesParams,
@@ -60,7 +60,7 @@ impl EntryFilter {
         Ok((filter.types.is_some() || filter.custom_type.is_some()).then_some(filter))
     }
 
-    /// Whether entries of this kind can be wanted. Whether a certain entry is wanted, only its body shows.
+    /// Whether entries of this kind can be wanted. Only the body of an entry shows whether that entry is wanted.
     fn may_take(&self, kind: Kind) -> bool {
         let is_kind = |name: &str| match kind {
             Kind::Note => name == "custom",
@@ -157,7 +157,7 @@ pub(in crate::rpc) fn get_entry(
         return Ok(Once(ReadAnswer::Ready(result)));
     }
     let check = read.line_check(node).ok_or_else(no_team)?;
-    // The entry, its line here, and its line in the stream.
+    // In memory are the entry, its line here, and its line in the stream.
     let bytes = entry.len() as u64 * 3;
     Ok(Once(ReadAnswer::waiting(bytes, move || {
         let found = check.run()?.ok_or_else(no_team)?;

@@ -17,7 +17,8 @@ use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParam
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
-/// The bytes that an export makes of a byte of the session, in memory: the entries as text, and the page around them.
+/// The bytes that an export makes in memory for each byte of the session: the entries as text, and the page around
+/// them.
 const MADE_OF_STORED: u64 = 2;
 
 pub(in crate::rpc) fn export_session(
@@ -127,7 +128,7 @@ fn write_export(
     }))
 }
 
-/// The work of an export: it may read much.
+/// The work of an export, which may read many bytes.
 fn work(read: &Read<'_>) -> Work {
     let stored = read.stored_bytes(read.tree.entries());
     Work {
@@ -243,7 +244,7 @@ fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
     })
 }
 
-/// Whether progress is due, since the last report is long enough ago.
+/// Whether enough time has passed since the last report of progress.
 fn is_due(last: &Mutex<Instant>) -> bool {
     let mut last = lock(last);
     let is_due = last.elapsed() >= PROGRESS_PAUSE;

@@ -157,7 +157,7 @@ pub(in crate::rpc) fn cancel_request(
     caller: &Caller<'_>,
     params: wire::CancelRequestParams,
 ) -> Result<wire::CancelRequestResult> {
-    // An unknown id is ignored, since the response may be on its way.
+    // An unknown id is ignored, since the request may be answered already.
     caller.connection().cancel(&params.request_id);
     Ok(wire::CancelRequestResult {})
 }

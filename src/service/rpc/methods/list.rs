@@ -190,7 +190,7 @@ fn result(
     Ok(out)
 }
 
-/// A row with the texts that a connection sees. The words of a query must not tell more.
+/// A row with the texts that a connection sees. A query must not match any other text.
 fn shown_as(row: &CatalogueRow, shown: &ShownText) -> Arc<CatalogueRow> {
     let mut listing = row.listing.clone();
     for text in listing.name.iter_mut().chain([&mut listing.first_message]) {

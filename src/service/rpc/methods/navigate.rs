@@ -192,7 +192,7 @@ pub(super) async fn or_aborted(
     Ok(aborted(&guard.leaf_id().map(EntryId::new)))
 }
 
-/// Aborts the navigation that runs, or the navigations that wait. Never waits itself (protocol.md §1).
+/// Aborts the navigation that runs, or the navigations that wait. This function itself never waits (protocol.md §1).
 pub(in crate::rpc) fn abort_navigation(
     caller: &Caller<'_>,
     params: wire::AbortNavigationParams,

@@ -101,8 +101,8 @@ impl SentQuestion {
     }
 }
 
-/// The other connections that `is_meant` accepts, without the caller's own. If a session is named, only those that have
-/// the session open.
+/// The other connections that `is_meant` accepts, without the caller's own. If a session is named, only the connections
+/// that have the session open.
 pub(super) fn others(
     caller: &Caller<'_>,
     session_id: Option<&str>,
@@ -125,8 +125,8 @@ pub(super) fn tell<N: Notification>(connections: &[Arc<Connection>], notificatio
     }
 }
 
-/// Whether a connection takes notifications of this name now. It does not if it has opted out of them, if it is ending,
-/// or if it does not read its messages.
+/// Whether a connection takes notifications of this name now. It does not if it has opted out of these notifications,
+/// if it is ending, or if it does not read its messages.
 pub(super) fn takes(connection: &Connection, method: &str) -> bool {
     connection.wants(method) && !connection.is_ending() && !connection.outbox.is_over_limit()
 }

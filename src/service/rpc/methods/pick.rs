@@ -48,7 +48,7 @@ pub(in crate::rpc) async fn cherry_pick(
         let picked = picked.collect::<Result<Vec<_>>>()?;
         let from_session = other.as_ref().map(|other| other.id.as_str());
         let planned = pick::plan(&state.tree, &*source, &picked, from_session)?;
-        // A repeated request has moved the leaf the first time, so the expected leaf is not checked.
+        // The first attempt of a repeated request has moved the leaf, so the expected leaf is not checked.
         if !planned.lines.is_empty() {
             state.check_expected_leaf(&expected)?;
         }
@@ -122,8 +122,8 @@ pub(in crate::rpc) async fn keep_branch(
     })
 }
 
-/// For each message of a branch, its copy on the path to the leaf, or the message itself if the path has it. Reads the
-/// messages of the path below the fork.
+/// For each message of a branch, its copy on the path to the leaf, or the message itself if the path has the message.
+/// Reads the messages of the path below the fork.
 fn kept(state: &SessionState, messages: &[Node]) -> Result<Vec<Option<String>>> {
     let tree = &state.tree;
     let fork = tree.common_ancestor(messages.first().copied(), tree.leaf());

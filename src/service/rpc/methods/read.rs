@@ -357,7 +357,7 @@ impl ContextEntries {
 
 fn context_json(context: Context) -> Vec<u8> {
     let mut out = b"{\"messages\":".to_vec();
-    // Writing drops each message at once, so that the memory is free early.
+    // Each message is dropped when it is written, so that its memory is free early.
     push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");

@@ -21,7 +21,7 @@ const MOST_IDS: usize = 10_000;
 const INLINE_IDS: usize = 64;
 /// The smallest `maxBytes` that is allowed.
 const LEAST_BYTES: u64 = 4096;
-/// The number of entries that one thread renders at a time. A page may end within them, so the number is small.
+/// The number of entries that one thread renders at a time. A page may end inside of a chunk, so the number is small.
 const CHUNK: usize = 32;
 
 pub(in crate::rpc) fn render_entries(

@@ -133,7 +133,7 @@ pub(in crate::rpc) fn search(
     }))
 }
 
-/// The text that the caller sees of each field; `None` if it sees all. A question is for callers that may know all words.
+/// The text that the caller sees of each field; `None` for all text. A question is for callers that may know all words.
 fn shown_text(
     is_question: bool,
     is_within: bool,
@@ -148,7 +148,7 @@ fn shown_text(
     Ok(redactor.as_ref().map(access::shown_text))
 }
 
-/// A search needs about as much memory as it reads, and it is free again.
+/// Reports that the memory of a search is free again: about as many bytes as the search has read.
 fn freed(scanned: u64) {
     heap::freed(usize::try_from(scanned).unwrap_or(usize::MAX));
 }
@@ -274,7 +274,7 @@ fn wanted(
         Regex => Mode::Regex,
     };
     let is_question = params.mode == Some(Ask);
-    // With the cursor of a ranking, only the limit counts of all other params.
+    // If the cursor names a ranking, only the limit counts, and the other params are ignored.
     if let Some(cursor) = params.cursor.as_deref().filter(|_| is_question)
         && let Some(place) = cursor.strip_prefix(RANKED)
     {
@@ -481,7 +481,7 @@ fn branches(given: Option<BranchFilter>, said: Option<BranchFilter>) -> Result<B
     )
 }
 
-/// A directory with a test of sessions. Links and `..` are resolved, as the file system is now.
+/// A directory with a test of sessions. Links and `..` are resolved in the current file system.
 fn wanted_directory(path: &str) -> WantedDirectory {
     let written = name::directory(path);
     WantedDirectory {

@@ -12,7 +12,7 @@ pub(super) struct Selection<'p> {
     /// The directory of the wanted sessions, normalized.
     cwd: Option<String>,
     words: Vec<String>,
-    /// The wanted tags. `None` stands for a text that is not a tag, which no session has.
+    /// The wanted tags. `None` for a text that is not a tag: no session has such a tag.
     tags: Vec<Option<String>>,
 }
 

@@ -62,7 +62,7 @@ impl TagChange {
     }
 
     /// The change of a session file with these tags. The marks of this machine become part of the file too. Tags that
-    /// another daemon has changed meanwhile stay.
+    /// another daemon has changed in the meantime stay.
     fn with_marks(&self, marks: &SessionMarks, of_file: &Tags) -> Result<Self> {
         let added = marks.added.difference(&self.remove);
         let removed = marks.removed.difference(&self.add);
@@ -156,7 +156,7 @@ pub(in crate::rpc) async fn tag_session(
         after = tags?;
         if !marks.added.is_empty() || !marks.removed.is_empty() {
             let (daemon, id) = (Arc::clone(&daemon), id.clone());
-            // Another daemon may have made more marks. Those stay.
+            // Another daemon may have made more marks. These marks stay.
             let clear = move |newest: &mut SessionMarks| {
                 newest.added.retain(|tag| !marks.added.contains(tag));
                 newest.removed.retain(|tag| !marks.removed.contains(tag));

@@ -89,7 +89,7 @@ impl LogMembers {
     }
 }
 
-/// The sessions of the team that a request wants, if its files are `here`.
+/// The query for the sessions of the team that a request wants. `here` are the rows of the files on this machine.
 pub(super) fn query(here: &[Arc<CatalogueRow>], params: &wire::ListSessionsParams) -> TeamQuery {
     let headers = here.iter().filter_map(|row| row.listing.header.as_ref());
     let selection = Selection::of(params);
@@ -109,8 +109,8 @@ pub(super) fn query(here: &[Arc<CatalogueRow>], params: &wire::ListSessionsParam
     }
 }
 
-/// The members `team`, `teamCount`, `teamAtLeast`, `nextTeamCursor` and `teamDiagnostic`. `team` has sessions that have no row in `here`, as many as
-/// fit.
+/// The members `team`, `teamCount`, `teamAtLeast`, `nextTeamCursor` and `teamDiagnostic`. `team` has as many of the
+/// sessions without a row in `here` as fit.
 pub(super) fn members(
     team: &TeamList,
     here: &[Arc<CatalogueRow>],
@@ -148,7 +148,7 @@ pub(super) fn members(
     out.push(b']');
     let page = team.page.as_ref();
     let next = match is_full {
-        // No row fits into the page if there is no last one.
+        // Without a last row, not even one row fits into the page.
         true => last.map(TeamSession::cursor),
         false => page.and_then(|page| page.next.clone()),
     };
@@ -172,7 +172,7 @@ pub(super) fn members(
     Ok(out)
 }
 
-/// Why the list may lack sessions. If both the servers and the params are a reason, the kind is that of the servers.
+/// Why the list may lack sessions. If both the servers and the params are a reason, the kind comes from the servers.
 fn diagnostic(team: &TeamList, selection: &Selection<'_>) -> Option<wire::RowDiagnostic> {
     let unknown = selection.unknown();
     let of_params = (!unknown.is_empty()).then(|| {

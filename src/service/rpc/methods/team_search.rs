@@ -1,5 +1,5 @@
-//! `search` with `team`: a question to the sessions of the whole team (protocol.md §3.16). The servers choose lines, and
-//! [`treelined_find`] ranks them.
+//! `search` with `team`: a question to the sessions of the whole team (protocol.md §3.16). The servers choose lines,
+//! and [`treelined_find`] ranks them.
 
 use super::search_hits::{fitting, wire_hit, wire_totals};
 use treelined_core::error::{Error, Result};

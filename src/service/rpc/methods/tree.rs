@@ -429,7 +429,7 @@ fn shown(
     path.find(|node| !hidden(node)).unwrap_or(node)
 }
 
-/// The members of a response about the session.
+/// The members about the session in a response.
 struct Head {
     leaf_id: Option<String>,
     revision: String,
