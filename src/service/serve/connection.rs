@@ -1,7 +1,7 @@
 //! The threads of one connection: one thread reads and dispatches, the other writes.
 //!
 //! Both sleep in the kernel while the connection is idle. The reader of a socket ends the connection when the input
-//! ends. A failed write ends the input, and a request to end the connection does too.
+//! ends. A failed write, or a request to end the connection, ends the input.
 
 use super::server::{EndReason, Server};
 use crate::access::{Access, Rights, Role};
@@ -144,7 +144,7 @@ impl ServedConnection {
         }
     }
 
-    /// Refuses later requests. If the reason limits the time of running requests, the time begins.
+    /// Refuses later requests. If the reason limits the time of running requests, this time begins now.
     pub(super) fn begin_end(&self, reason: EndReason) {
         self.connection.end();
         self.server.daemon.questions.leave(self.connection.id, None);

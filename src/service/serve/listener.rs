@@ -17,8 +17,8 @@ pub(super) const MAX_CONNECTIONS: usize = 1024;
 /// The pause after a failed accept, for example without free descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the thread that accepts the clients of a socket. The clients have this access. No thread joins it, since it
-/// is blocked at the end.
+/// Starts the thread that accepts the clients of a socket. The clients have this access. No thread joins this thread,
+/// since it is blocked in `accept` when the daemon ends.
 pub(super) fn start(
     server: &Arc<Server>,
     listener: Listener,

@@ -129,7 +129,7 @@ pub fn run(
         false => Supervisors::default(),
     };
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
-    // The port is freed first, since another daemon may start while the connections of this one end.
+    // The port is freed first, since another daemon may start while the connections of this daemon end.
     if let Some(web) = &*lock(&server.web) {
         web.stop();
     }
@@ -289,7 +289,7 @@ fn watch_signals(runtime: &Runtime, server: &Arc<Server>) -> anyhow::Result<()> 
 /// Introduces the program to a user who starts it in a terminal.
 fn introduce() {
     let mut stderr = io::stderr();
-    // If the text cannot be written, the daemon runs all the same.
+    // If the text cannot be written, the daemon still runs.
     let _unread = writeln!(
         stderr,
         "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\

@@ -15,7 +15,7 @@ pub(super) struct StdioConnection {
     pub(super) writer: JoinHandle<()>,
 }
 
-/// Serves stdin and stdout. The main thread ends the connection. No thread joins the reader thread, since that may be
+/// Serves stdin and stdout. The main thread ends the connection. No thread joins the reader thread, since it may be
 /// blocked in `read` at the end.
 pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
     let output = Arc::new(stream::stdout().context("open the standard streams")?);

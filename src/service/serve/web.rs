@@ -18,7 +18,7 @@ struct Backend(Arc<Server>);
 
 impl WebBackend for Backend {
     fn admits(&self, token: &str) -> Option<Admission> {
-        // All tokens are compared, so that the time says nothing.
+        // All tokens are compared, so that the time does not show which token is right.
         let tokens = self.0.tokens.get().into_iter().flatten();
         tokens
             .enumerate()

@@ -1,4 +1,5 @@
-//! A notification for several connections. Its text is kept once, without the number that differs between them.
+//! A notification for several connections. Its text is kept once, without the number, which differs between the
+//! connections.
 
 use std::sync::Arc;
 

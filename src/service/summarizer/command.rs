@@ -32,7 +32,7 @@ pub(crate) async fn summarize(
     let runtime = Handle::current();
     let writing = blocking(move || write_input(&request, Stdin { runtime, stdin }));
     let (output, written) = tokio::join!(program.run(unread, &heard), writing);
-    // The program may have written a summary of a part.
+    // If only a part of the request was written, the program may have written a summary of this part.
     written?;
     let output = output.map_err(|failure| {
         let cause = match failure {
@@ -135,7 +135,8 @@ fn members(request: &SummaryRequest) -> Vec<u8> {
     input
 }
 
-/// Writes entries as a member with an array, `,"name":[…]`. The inner result is that of the program's stdin.
+/// Writes entries as a member with an array, `,"name":[…]`. The inner result is the result of the writes to the
+/// program's stdin.
 fn write_entries(
     stdin: &mut impl Write,
     name: &str,

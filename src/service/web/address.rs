@@ -53,7 +53,7 @@ pub struct WebListener {
 
 impl WebListener {
     /// Listens on this address. Without an address, or with port 0, the daemon uses the port of its last start in this
-    /// session directory. If that is too old or taken, the daemon picks a free port.
+    /// session directory. If this port is too old or taken, the daemon picks a free port.
     pub fn bind(session_dir: &Path, wanted: Option<SocketAddr>) -> anyhow::Result<Self> {
         let folder = WebFolder::open(session_dir)?;
         let now_ms = SystemSource.now_ms();

@@ -33,11 +33,11 @@ const LENGTH: &str = "Content-Length: ";
 pub(crate) enum Admission {
     /// It has shown the token of the page.
     Page,
-    /// It has shown the token of an access, which is the token with this number.
+    /// It has shown the token with this number, which is the token of an access.
     Token(usize),
 }
 
-/// The daemon behind a WebSocket.
+/// The daemon that serves the clients of a WebSocket.
 pub(crate) trait WebBackend: Send + Sync + 'static {
     /// Serves the client of this socket, which uses the protocol with `Content-Length` framing.
     fn connect(&self, stream: socket::Stream, admission: &Admission) -> anyhow::Result<()>;
@@ -93,7 +93,7 @@ pub(crate) fn connect(
     Ok(near)
 }
 
-/// The close code for an end by the daemon.
+/// The close code if the daemon ends the WebSocket.
 fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
     match backend.is_ending() {
         true => CloseCode::Away,
@@ -189,7 +189,7 @@ pub(crate) async fn send(
     while let Some(message) = next_message(&mut from_daemon).await? {
         let sent = match from_daemon.buffer().is_empty() {
             true => to_client.send(Message::Text(message)).await,
-            // More messages have arrived, so this one is written together with the next.
+            // More messages have arrived, so this message is written together with the next.
             false => to_client.feed(Message::Text(message)).await,
         };
         if sent.is_err() {

@@ -152,7 +152,7 @@ pub fn access_token(path: &Path) -> anyhow::Result<Token> {
             (&**temporary.file())
                 .write_all(line.as_bytes())
                 .with_context(failed)?;
-            // Of two daemons that start at the same time, the first one makes the token of both.
+            // If two daemons start at the same time, both use the token that the first daemon makes.
             match temporary.name_new(&at) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => access_token(path),
                 named => named.with_context(failed).map(|()| token),

@@ -38,7 +38,7 @@ pub enum Frame<'a> {
         /// The first bytes of the frame, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A frame without memory, as soon as that is known. Later calls skip the rest of the frame.
+    /// A frame for which there is no memory. It is returned as soon as this is known, and later calls skip its rest.
     NoMemory {
         /// The first bytes of the frame, at most 4 KiB.
         head: &'a [u8],
@@ -46,7 +46,7 @@ pub enum Frame<'a> {
     /// A header block without a valid `Content-Length`. The start of the next frame is then unknown, so the daemon
     /// answers −32700 and exits with 1. Every later call gives [`Frame::Eof`].
     BadBlock,
-    /// The end of the input. If the input ends with an unfinished frame, that frame comes before this as a message: a
+    /// The end of the input. If the input ends with an unfinished frame, this frame is first returned as a message: a
     /// last line without `\n`, or the part of a body that arrived.
     Eof,
 }
@@ -153,8 +153,8 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// Like [`next`](Self::next), but also returns whether another frame is buffered, as by
-    /// [`has_buffered`](Self::has_buffered).
+    /// Like [`next`](Self::next), but also returns the result of [`has_buffered`](Self::has_buffered): whether another
+    /// frame is buffered.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// Begins to skip the frame that is being read. Only a line or a body can be in the buffer here, since only these
-    /// make it grow.
+    /// make the buffer grow.
     fn refuse(&mut self) {
         self.head.clear();
         keep_head(&mut self.head, self.buffer.live());

@@ -419,7 +419,7 @@ fn an_error_of_the_input_loses_nothing() {
     assert_eq!(frames, [message("{}"), too_large(over), message("[]")]);
 }
 
-/// Frames do not depend on the pieces in which the input arrives. Lines are equal to those that a plain split gives.
+/// Frames do not depend on the pieces in which the input arrives. The lines are equal to the lines of a plain split.
 #[test]
 fn pieces_do_not_matter() {
     const WORDS: [&[u8]; 16] = [

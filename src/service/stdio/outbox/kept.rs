@@ -15,7 +15,7 @@ pub(super) struct Written {
     pub(super) bytes: usize,
     /// The messages that end in this part.
     pub(super) messages: usize,
-    /// The bytes of a message that are written, but in memory until all of it is written.
+    /// The written bytes of a message. They stay in memory until the whole message is written.
     pub(super) held: usize,
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Kept {
     memory: Reservation,
     /// The messages that are queued or being written.
     messages: usize,
-    /// The bytes that are written, but in memory until their message is written.
+    /// The written bytes that stay in memory until their whole message is written.
     written: usize,
-    /// Whether there was not enough memory for a message. The client must read down to [`FREE`].
+    /// Whether there was not enough memory for a message. The client must read until at most [`FREE`] bytes are unread.
     is_over: bool,
 }
 
@@ -48,8 +48,8 @@ impl Kept {
         self.memory.absorb(reserved);
     }
 
-    /// Reserves memory for one more message. `unread` is the number of unread bytes together with it. False if there is
-    /// not enough.
+    /// Reserves memory for one more message. `unread` is the number of unread bytes, this message included. False if
+    /// there is not enough memory.
     pub(super) fn reserve(&mut self, unread: usize, share: Share) -> bool {
         self.messages += 1;
         let has = self.fit(unread, share);
@@ -57,7 +57,7 @@ impl Kept {
         has
     }
 
-    /// Counts one more message. `unread` is the number of unread bytes together with it.
+    /// Counts one more message. `unread` is the number of unread bytes, this message included.
     pub(super) fn put(&mut self, unread: usize, share: Share) {
         self.messages += 1;
         self.grow(unread, share);

@@ -15,11 +15,11 @@ use treelined_files::os::shortcut::{self, Shortcut};
 
 /// While the outbox is corked, this many queued bytes wake the writer.
 pub(super) const CORKED: usize = 64 * 1024;
-/// The bytes that an `events_lost` or an empty delta counts.
+/// The unread bytes that are counted for an `events_lost` or an empty delta.
 const NOTICE: usize = 128;
 /// The smallest hard limit, in bytes. With it, even a small queue has room for answers to cancels.
 const MIN_HARD_LIMIT: usize = 1 << 20;
-/// Answers above this size, in bytes, do not use the memory of the small ones.
+/// Answers above this size, in bytes, do not use the memory of small answers.
 const LARGE: usize = 64 << 10;
 /// Answers up to this size, in bytes, are never refused. They are hardly larger than the refusal.
 const NEVER_REFUSED: usize = 4 << 10;
@@ -154,9 +154,9 @@ impl Outbox {
         self.push_item(OutboxItem::Message(message), class);
     }
 
-    /// Queues an answer, in one piece or in several so that a large one need not be copied. Its memory may be
-    /// `reserved` already. If there is no memory for it, returns false and does not queue it. If not `may_refuse`, it
-    /// is always queued.
+    /// Queues an answer in one or several pieces; with several, a large answer need not be copied. Its memory may be
+    /// `reserved` already. If there is no memory for the answer and `may_refuse`, returns false. Otherwise always
+    /// queues the answer.
     #[must_use]
     pub(crate) fn push_answer(
         &self,
@@ -225,7 +225,7 @@ impl Outbox {
     }
 
     /// Queues a `summary_delta` (protocol.md §7). Queued deltas of one navigation are merged: the result has the text
-    /// of all and the index of the first.
+    /// of all deltas and the index of the first.
     pub fn push_delta(&self, session: &str, navigation: &str, index: u64, delta: &str) {
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -446,8 +446,8 @@ impl OutboxState {
     }
 
     /// Extends the gap that ends just before `seq`, or begins a gap. No delivered message can be inside a gap of
-    /// consecutive numbers, since each message has another `seq`. Every message after the gap in the queue has a later
-    /// number.
+    /// consecutive numbers, since each message has a different `seq`. Every message after the gap in the queue has a
+    /// later number.
     fn lose(&mut self, session: Arc<str>, seq: u64) {
         let last = self
             .gaps

@@ -58,7 +58,7 @@ pub(super) struct Writer<'a, W> {
     collected: Vec<u8>,
     /// The cost of the messages in `collected`.
     held: usize,
-    /// The messages that are ended, and not counted as written yet.
+    /// The complete messages that are not counted as written yet.
     ended: usize,
 }
 

@@ -1,8 +1,9 @@
 //! The `llm` summarizer: asks a model over HTTP and streams its answer (semantics.md §3.3).
 //!
 //! This module chooses the model, applies time limits and retries, and decides whether an answer is a summary.
-//! [`anthropic`] and [`openai`] know the requests and streams of their APIs. Of the text that a server sends with a
-//! failure, an error repeats only short identifiers. [`secret`] removes the key from these and from answers.
+//! [`anthropic`] and [`openai`] know the requests and streams of their APIs. If a server sends text with a failure, the
+//! error repeats only short identifiers of the text. [`secret`] removes the key from these identifiers and from
+//! answers.
 //!
 //! This module uses `reqwest` and no client library for models. To decide whether an answer is a summary, it needs
 //! three things: the reason why the answer ended, limits of time and size while the answer arrives, and `Retry-After`.
@@ -35,11 +36,11 @@ use treelined_core::error::{Error, Kind};
 use treelined_core::summary::conversation::TokenBudget;
 use treelined_core::summary::{ModelName, Summary, SummaryRequest, prompt};
 
-/// The longest response that is read, in bytes. All bytes count, not only those of the answer's text.
+/// The longest response that is read, in bytes. All bytes count, not only the bytes of the answer's text.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// The most bytes that are read of the body of a failed response.
 const MAX_FAILURE_BYTES: usize = 16 << 10;
-/// The longest `Retry-After` for which the daemon waits. A longer one ends the attempts.
+/// The longest `Retry-After` for which the daemon waits. A longer `Retry-After` ends the attempts.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The pause before the second attempt. It doubles for each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -153,8 +154,8 @@ impl Llm {
         }
     }
 
-    /// Chooses between the conversation's own model and the configured model. In the configured order, the first one
-    /// that can be asked is taken.
+    /// Chooses between the conversation's own model and the configured model. Takes the first model that can be asked,
+    /// in the configured order.
     fn choose<'a>(
         &'a self,
         own: Option<&'a ModelName>,
