@@ -86,7 +86,7 @@ impl Access {
         }
     }
 
-    /// The directories, without links. If one is not absolute, fails with the reason.
+    /// The directories, without links. Fails with the reason if a directory is not absolute.
     pub fn resolve<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<PathBuf>, String> {
         let resolve = |path: &Path| {
             resolved(path).ok_or_else(|| {

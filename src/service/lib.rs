@@ -2,18 +2,19 @@
 //!
 //! Requests to one session take effect in the order of their arrival. A request that waits for a client or a summarizer
 //! lets other requests run, and checks the leaf again before it writes. Every question has one outcome, also if the
-//! client that was asked dies: silence does not consent. A client that stops reading holds up no other client, and the
-//! messages that wait for it have a limit. The program gives the daemon [`parts::Parts`] for the conversations of other
-//! tools and for other machines. This crate promises no interface to other programs; clients have the protocol.
+//! client that was asked dies: a missing answer is not consent. A client that stops reading does not delay other
+//! clients, and the messages that wait for it have a limit. The program gives the daemon [`parts::Parts`] for the
+//! conversations of other tools and for other machines. This crate promises no interface to other programs; clients
+//! have the protocol.
 //!
 //! Invariants: the daemon is made of parts, and a part does not know the daemon. A verb is a function above the parts,
 //! in the file that owns its types. A handler gets only what the scope of its method allows: the connection that asks,
 //! a place in a queue, or a session that it cannot change. At most twelve files use the same file.
 //!
-//! In reading order: [`stdio`] cuts frames, and is the one queue of output; [`rpc`] has the method table and the way
-//! from a frame to a handler and back; [`daemon`] has the state that all connections share; [`ask`], [`peers`] and
-//! [`people`] are questions; [`hooks`] and [`extensions`] are the user's programs; clients connect over [`serve`],
-//! [`endpoint`] and [`web`]; [`access`] limits some connections.
+//! In reading order: [`stdio`] splits the input into frames, and has the one queue of output; [`rpc`] has the method
+//! table and the way from a frame to a handler and back; [`daemon`] has the state that all connections share; [`ask`],
+//! [`peers`] and [`people`] are questions; [`hooks`] and [`extensions`] are the user's programs; clients connect over
+//! [`serve`], [`endpoint`] and [`web`]; [`access`] limits some connections.
 
 #![cfg_attr(
     test,

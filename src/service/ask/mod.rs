@@ -340,8 +340,8 @@ impl<A> Asks<A> {
         state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
     }
 
-    /// Ends, as aborted, all questions that wait for a client, and all later questions to clients. Hooks may still
-    /// answer the other questions.
+    /// Aborts all questions that wait for a client, and all later questions to clients. Hooks may still answer the
+    /// other questions.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;

@@ -138,8 +138,9 @@ pub(crate) async fn moved_cold<T: Send + 'static>(
 }
 
 /// Brings back the shed branches that an append needs, beginning with `branch`. Before a move, `check` plans the append
-/// with the branches back. If `check` fails, nothing is moved: `branch_above` then finds the next branch that the
-/// append needs in the error, or the append is refused. `None` if the session cannot be used any more.
+/// with the branches back. If `check` fails, nothing is moved: `branch_above` then reads from the error which branch
+/// the append needs next. If there is no such branch, the append is refused. `None` if the session cannot be used any
+/// more.
 pub(crate) async fn bring_back<T: Send + 'static>(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,

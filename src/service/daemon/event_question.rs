@@ -263,8 +263,8 @@ impl EventQuestion<'_> {
         first.map_or(0, |first| self.open.seq(first))
     }
 
-    /// Runs a hook and gives its answer. For a hook that fails, gives the answer that replaces it. `written` gets the
-    /// output of the hook as it arrives.
+    /// Runs a hook and answers the question with its output. If the hook fails, another answer replaces its answer.
+    /// `written` gets the output of the hook as it arrives.
     fn run_hook(
         &self,
         event_id: EventId,

@@ -265,7 +265,7 @@ fn owned(raw: Option<&[u8]>) -> Option<Cow<'static, str>> {
     Some(Cow::Owned(text.into_owned()))
 }
 
-/// For each kind and role: which parts of the query match the words that a row shows for them.
+/// For each kind and role, the parts of the query that match the words that a row shows for the kind and the role.
 struct RowWords(HashMap<(u8, u8), u64>);
 
 impl RowWords {

@@ -78,8 +78,8 @@ pub(crate) async fn caught_up(
     Ok(guard)
 }
 
-/// Follows the old file of a session for a minute after the file has been replaced. This continues if the session is
-/// closed.
+/// Follows the old file of a session for a minute after the file has been replaced. If the session is closed, its old
+/// file is still followed.
 pub(crate) fn watch_predecessors(
     daemon: &Arc<Daemon>,
     open: &Arc<OpenSession>,
@@ -196,7 +196,7 @@ async fn look(daemon: Weak<Daemon>, open: Weak<OpenSession>) {
         return;
     };
     if let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await {
-        // A fault of the file is reported by the next request.
+        // The next request reports a fault of the file.
         let _unreadable = caught_up(&daemon, &open, guard).await;
     }
 }
@@ -234,7 +234,7 @@ fn news_hook(daemon: &Arc<Daemon>, open: &Arc<OpenSession>) -> LogHook {
             let Ok((open, guard)) = daemon.registry.own_guard(&open.id).await else {
                 return;
             };
-            // A fault of the file is reported by the next request.
+            // The next request reports a fault of the file.
             if let Ok(guard) = caught_up(&daemon, &open, guard).await {
                 daemon.files.describe(&guard);
                 daemon.notifier.note_queue(&open, &guard);

@@ -11,7 +11,7 @@ use treelined_files::session::{self, Busy};
 pub(crate) type Lease = queue::Lease<OpenSessions>;
 pub(crate) type Place = queue::Place<OpenSessions>;
 
-/// The right to read or change an open session. It keeps the head of the session's queue.
+/// The right to read or change an open session. While it exists, the next job in the session's queue waits.
 pub(crate) type SessionGuard = session::SessionGuard<Tenure>;
 
 /// Fails if the session is read-only for the connection of the job that has this guard.

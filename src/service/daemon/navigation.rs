@@ -162,8 +162,8 @@ impl Navigator {
             id: self.navigation_id.clone(),
             abort: release.call.cancel.clone(),
         };
-        // If a merge is repeated, its first request has moved the leaf. So the expected leaf is checked below, if the
-        // merge is new.
+        // If a merge is repeated, its first request has moved the leaf. So the expected leaf is checked below, and only
+        // if the merge is new.
         let expected = match self.from {
             Some(_) => &ExpectedLeaf::Any,
             None => &self.expected,

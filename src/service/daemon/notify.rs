@@ -340,7 +340,7 @@ impl Notifier {
         }
     }
 
-    /// `leaf` is the leaf after these entries, if later entries have moved it.
+    /// `leaf` is the leaf after these entries, if later entries have moved the leaf.
     fn entries_appended(
         &self,
         open: &OpenSession,

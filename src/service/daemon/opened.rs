@@ -80,8 +80,8 @@ pub(super) fn durability_of_new(
     }
 }
 
-/// Opens a session, and notifies its connection when the response is queued. Before that, no notification of the session
-/// may be sent, and the lease keeps other requests from the session (protocol.md §7).
+/// Opens a session, and notifies its connection when the response is queued. Before that, no notification of the
+/// session may be sent, and the lease keeps other requests from the session (protocol.md §7).
 ///
 /// The session is open before the response is queued: a client may read the response at once, and then ask something
 /// that takes no place in the queue of the session, such as `run_command`.

@@ -109,7 +109,7 @@ async fn open(
     let lease = match found {
         Found::Lease(lease) if **lease.id() == *id => lease,
         other => {
-            // The header took long to find, or the file was replaced after the header was read.
+            // The search for the header took long, or the file was replaced after the header was read.
             let lease = match other {
                 Found::Unnamed(unnamed) => unnamed.lease(&id).await?,
                 Found::Lease(lease) => {
@@ -153,7 +153,7 @@ enum Found {
     Unnamed(Unnamed<OpenSessions>),
 }
 
-/// Waits for imports. If they take long, other requests do not wait for this request.
+/// Waits for imports. If the imports take long, other requests do not wait for this request.
 async fn ended(imports: impl Future<Output = ()>, unnamed: &Unnamed<OpenSessions>) {
     let mut imports = pin!(imports);
     let waiting = tokio::time::timeout(HEADER_IS_READ, &mut imports);

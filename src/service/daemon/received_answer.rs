@@ -31,7 +31,7 @@ impl ReceivedAnswer {
     }
 }
 
-/// Fails if a member of the answer cannot be stored in an entry: it is nested too deeply, or has another shape.
+/// Fails if a member of the answer cannot be stored in an entry: it is nested too deeply, or has a wrong shape.
 pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
     let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
     let summary = answer.summary.as_ref();

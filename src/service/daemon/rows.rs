@@ -74,8 +74,8 @@ impl<'b> RowReader<'b> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// Returns the facts of a tool result's row, and the call that the result answers. The call has the id that the
-    /// result names, in the nearest of `callers`.
+    /// Returns the facts of a tool result's row, and the call that the result answers. The call is in the first of
+    /// `callers` that has a call with the id in the result.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,

@@ -42,7 +42,7 @@ impl Extent {
     }
 
     /// Reserves memory for a summary, and for a question to clients that take `limit` bytes of entries. A summarizer
-    /// reads the entries from the session file one at a time, so only a question has all of them.
+    /// reads the entries from the session file one at a time, so only a question has all entries in memory.
     pub(super) fn reserve(
         &self,
         working: &Arc<WorkingMemory>,

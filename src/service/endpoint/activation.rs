@@ -13,7 +13,7 @@ pub struct PassedSocket {
 
 impl PassedSocket {
     /// Takes the passed socket; `None` if this process got none. Must be called before threads start and before files
-    /// are opened. It removes the environment variables of systemd, so that no child process takes the socket for its
+    /// are opened. It removes the environment variables of systemd, so that no child process uses the socket as its
     /// own.
     pub fn take() -> anyhow::Result<Option<Self>> {
         let Some(mut passed) = PassedSockets::take() else {

@@ -85,7 +85,7 @@ pub struct Detached {
 
 impl Detached {
     /// Takes the lock from stdin and the pipe from stdout. Both streams are empty after that. Also leaves the working
-    /// directory of the starter, since its disk must stay free to be unmounted.
+    /// directory of the starter, so that the disk of that directory can be unmounted.
     pub fn begin(place: &Place) -> anyhow::Result<Self> {
         let stdin = stream::stdin().context("open stdin")?;
         let lock = StartLock::passed_on(place, stdin).context("take the lock")?;

@@ -45,7 +45,7 @@ impl<'a> Arrival<'a> {
     }
 
     /// Waits until earlier changes of single sessions are in the files. These are creations, deletions, copies and
-    /// appends. The wait is short for appends that themselves wait, for the lock of another process or for a slow
+    /// appends. The wait for appends has a limit, since they may wait for the lock of another process or for a slow
     /// opening.
     pub(super) fn earlier_changes_of_sessions(
         &self,

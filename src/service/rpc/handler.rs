@@ -1,5 +1,5 @@
-//! How handlers run: one function for each way. The scope of a method (the table in [`treelined_wire::methods`])
-//! decides what its handler gets, and so which operations the handler can do:
+//! Runs handlers. There is one function for each kind of handler. The scope of a method (the table in
+//! [`treelined_wire::methods`]) decides what its handler gets, and so which operations the handler can do:
 //!
 //! - immediate: a [`Caller`], which has no place in any queue.
 //! - registry: an [`Arrival`], which takes places in the queues. The handler returns the rest of its work.

@@ -64,10 +64,10 @@ pub(super) enum ReadAnswer<O> {
     OnBlockingThread,
 }
 
-/// How much the rest of a read does.
+/// The size of the rest of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// The bytes that it reads. Many are read on a blocking thread.
+    /// The bytes that it reads. If there are many, a blocking thread reads them.
     pub(super) reads: u64,
     /// The bytes that it needs for the answer, as far as they are known.
     pub(super) makes: u64,

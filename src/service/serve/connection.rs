@@ -1,7 +1,7 @@
 //! The threads of one connection: one thread reads and dispatches, the other writes.
 //!
-//! Both sleep in the kernel while the connection is idle. The reader of a socket ends the connection when the input
-//! ends. A failed write, or a request to end the connection, ends the input.
+//! Both threads sleep in the kernel while the connection is idle. The reader of a socket ends the connection when the
+//! input ends. A failed write, or a request to end the connection, ends the input.
 
 use super::server::{EndReason, Server};
 use crate::access::{Access, Rights, Role};

@@ -71,9 +71,9 @@ impl Write for Stdin {
 }
 
 /// Writes the request: `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions,
-/// context?, readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. For a branch
-/// with a compaction, `entries` are `keptEntries` followed by `entriesToSummarize`. The program may exit without reading
-/// its input, so a failed write is not an error.
+/// context?, readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. For a
+/// branch with a compaction, `entries` are `keptEntries` followed by `entriesToSummarize`. The program may exit without
+/// reading its input, so a failed write is not an error.
 fn write_input(request: &SummaryRequest, stdin: impl Write) -> Result<(), Error> {
     let mut stdin = BufWriter::with_capacity(UNREAD_BYTES, stdin);
     let entries = &request.entries;

@@ -39,7 +39,8 @@ impl Summarizer {
         }
     }
 
-    /// The tokens of a conversation that the summarizer can receive. The outline reads the entries, and no conversation.
+    /// The tokens of a conversation that the summarizer can receive. The outline reads the entries, and no
+    /// conversation.
     pub fn budget(&self, model: Option<&ModelName>) -> TokenBudget {
         match self {
             Self::Outline => TokenBudget {
@@ -51,8 +52,8 @@ impl Summarizer {
         }
     }
 
-    /// Writes the summary. Fails with `summarizerFailed`, or with the errors of the entries. Dropping the future ends the
-    /// work: the program is killed, or the connection is closed.
+    /// Writes the summary. Fails with `summarizerFailed`, or with the errors of the entries. Dropping the future ends
+    /// the work: the program is killed, or the connection is closed.
     pub async fn summarize(
         &self,
         request: Arc<SummaryRequest>,

@@ -54,7 +54,7 @@ pub(crate) fn of_place(state: &SessionState) -> impl Iterator<Item = wire::Diagn
         .chain(rewound)
 }
 
-/// The diagnostic of a session whose leaf at the opening is not its newest step (session-file.md §4.2).
+/// The diagnostic of a session that opens at a leaf that is not its newest step (session-file.md §4.2).
 fn leaf_beside_newest(state: &SessionState) -> Option<wire::Diagnostic> {
     let beside = match state.left_leaf() {
         Some(leaf) => state.tree.newest_beside(leaf),

@@ -95,7 +95,7 @@ enum ReadStep {
     FrameSpan(FrameSpan),
 }
 
-/// A [`Frame`] that has the range of its bytes in the buffer, and does not borrow them yet.
+/// A [`Frame`] with the range of its bytes in the buffer. It does not borrow the bytes yet.
 enum FrameSpan {
     Message(Range<usize>),
     TooLarge,

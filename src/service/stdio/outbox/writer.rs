@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// Messages up to this size, in bytes, are collected and written together. Larger messages are written without a copy.
 pub(super) const SMALL: usize = 64 * 1024;
-/// The most bytes that are collected, and the most bytes of a write. The count of unread bytes is exact to this number.
+/// The most bytes that are collected, and the most bytes of a write. The count of unread bytes is wrong by at most this
+/// number.
 pub(super) const CHUNK: usize = 256 * 1024;
 /// The bytes that an idle writer keeps.
 const KEEP_BYTES: usize = 16 * 1024;
