@@ -1,13 +1,13 @@
 //! ChatGPT: the export of an account, `conversations.json`.
 //!
 //! A source is one conversation in one record. `mapping` has its nodes by their ids. Each node has its message, its
-//! parent and its children. A regenerated answer is a sibling of the first answer, and an edited question a sibling
+//! parent and its children. A regenerated answer is a sibling of the first answer, and an edited question is a sibling
 //! of the first question. `current_node` is the leaf.
 //!
 //! - A node without a message, or whose message has no text, has no entry. The nodes below it become children of the
 //!   next entry above it.
-//! - A message of the assistant to a tool (`recipient`) is a call. The next message of a tool below it is the result;
-//!   further ones become separate messages of the tool.
+//! - A message of the assistant to a tool (`recipient`) is a call. The first message of a tool below the call is the
+//!   result. Further messages of tools become custom messages `chatgpt.tool`.
 //! - Messages of the system, custom instructions, and hidden messages of the user are scaffolding: messages of the
 //!   program to the model.
 //! - `thoughts` become thinking. Files are only named, because an export has them in other files or not at all.

@@ -21,7 +21,7 @@ pub(super) struct ConversationReader {
     fallback: String,
 }
 
-/// A node of `mapping`: its place in the record.
+/// A node of `mapping`, with its position in the record.
 struct Item {
     at: usize,
     len: usize,
@@ -166,7 +166,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Adds all nodes to the member, and its leaf.
+    /// Adds all nodes and the leaf to the member.
     fn emit(&self, member: &mut Member, current: Option<&str>) {
         let first = Path {
             tip: Tip::Base,
@@ -252,7 +252,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The model of the conversation, if the answer does not name its own.
+    /// The model of the conversation, if the answer does not name a model.
     fn model_of(&self, own: Option<&[u8]>) -> Option<Box<str>> {
         let model = text(self.model.filter(|_| literal(own).is_none()))?;
         (model.len() <= LONGEST_ID).then(|| model.into())
@@ -275,7 +275,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The note of a node whose id an earlier node has.
+/// The note of a node that has the same id as an earlier node.
 pub(super) const REPEATED: &str = "repeated";
 
 /// An id that is short enough to be repeated in many nodes.

@@ -29,8 +29,8 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// The content of a message: the texts of its blocks, or its `text` if it has no blocks, and after it the names of
-/// its files.
+/// The content of a message: the texts of its blocks, and then the names of its files. If no block has a text, the
+/// member `text` is used.
 fn words(message: &[u8]) -> Blocks {
     let names = ["content", "text", "attachments", "files"];
     let [content, said, attachments, files] = json::get_each(message, names);

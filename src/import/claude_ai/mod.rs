@@ -1,12 +1,12 @@
 //! Claude.ai: the export of an account, `conversations.json`.
 //!
-//! A source is one conversation in one record. `chat_messages` has its messages in order. A message names its parent
-//! in `parent_message_uuid`. If an export lacks this member, the parent is the message before.
+//! A source is one conversation in one record. `chat_messages` has its messages in order. A message names its parent in
+//! `parent_message_uuid`. If an export lacks this member, the parent is the previous message.
 //!
 //! - The calls and results of an answer are in its `content`. Each result ends an entry of the assistant, and the
 //!   blocks after it become the next entry. Calls in older exports have no ids; they get an id made from the message.
-//! - The text that was extracted from an attachment becomes part of the message. Of other files only the name is in
-//!   the entry.
+//! - The text that was extracted from an attachment becomes part of the message. For other files, the entry has only
+//!   the name.
 //! - A message without text has no entry.
 
 mod map;

@@ -131,7 +131,7 @@ impl<'a> Messages<'a> {
         all
     }
 
-    /// Adds the nodes of all messages to the member, and its leaf.
+    /// Adds the nodes of all messages and the leaf to the member.
     fn emit(&self, member: &mut Member, leaf: Option<&str>) {
         let mut tips = vec![Tip::Base; self.items.len()];
         for (number, above) in self.hanging.order() {
@@ -152,7 +152,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// Adds the nodes of a message below `above`. Returns the last of them.
+    /// Adds the nodes of a message below `above`. Returns the parent of the nodes that are below the message.
     fn message(&self, member: &mut Member, number: usize, above: Tip) -> Option<Tip> {
         let (message, id) = (self.items.get(number).copied()?, self.ids.get(number)?);
         let names = [
@@ -250,8 +250,8 @@ impl Pen<'_, '_> {
                     waiting.push(block);
                 }
                 _ if is_said(block) => waiting.push(block),
-                // A block of an unknown type ends the entry, so that the numbers of the blocks after it stay right.
-                // The origin has it.
+                // A block of an unknown type ends the entry, so that the numbers of the later blocks stay correct. The
+                // origin has the block.
                 _ => {
                     self.segment(&mut waiting, first);
                     first = number + 1;

@@ -1,5 +1,5 @@
 //! Finds messages that the model got while it worked. Two records report the delivery of one such message: an
-//! attachment `queued_command` and a `queue-operation` `remove`, in either order. The first one in the file counts.
+//! attachment `queued_command` and a `queue-operation` `remove`, in either order. The first of the two records counts.
 
 use super::record::{Fields, boxed, hash};
 use crate::message::elements;
@@ -18,8 +18,8 @@ enum Teller {
 pub(super) struct Deliveries {
     /// The ids of deliveries and commands, with the kind of the record that has them.
     named: HashSet<(Teller, Box<str>)>,
-    /// The records since the model's last answer that still lack their second record, by kind and by the hash of the
-    /// text. The boolean says whether the record has an id: older versions do not write one into the `remove`.
+    /// The records since the model's last answer whose second record was not read yet. The key is the kind and the hash
+    /// of the text. The boolean says whether the record has an id: older versions do not write an id into the `remove`.
     recent: HashMap<(Teller, u64), Vec<bool>>,
 }
 
@@ -60,7 +60,7 @@ impl Deliveries {
         is_paired
     }
 
-    /// Notes that the model has answered. Both records of every earlier delivery have then been read.
+    /// Notes that the model has answered. By then, both records of every earlier delivery have been read.
     pub(super) fn answered(&mut self) {
         self.recent.clear();
     }

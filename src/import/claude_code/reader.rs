@@ -16,7 +16,7 @@ pub(super) struct SessionReader {
     source: Source,
     /// For each record with a uuid, by its index: the hash of the record.
     hashes: Vec<u64>,
-    /// The hashes of records whose id another record has.
+    /// The hashes of records that have the same id as another record.
     duplicates: HashSet<u64>,
     agents: HashMap<Box<str>, usize>,
     /// The name of the file without its ending.
@@ -98,8 +98,8 @@ impl SessionReader {
         }
     }
 
-    /// Reads a record that is neither a message nor linked to one. If it comes between messages, it belongs to the
-    /// tree, and its role is returned.
+    /// Reads a record that is not a message and not linked to a message. If the record comes between messages, it
+    /// belongs to the tree, and its role is returned.
     fn state(&mut self, fields: &Fields<'_>) -> Option<Role> {
         let kind = fields.kind.and_then(json::string).unwrap_or_default();
         let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(Into::into);
@@ -287,8 +287,8 @@ impl SessionReader {
         true
     }
 
-    /// The role of a record. It is a link if an earlier record has reported the same message. A record that an older
-    /// version of the reader has read keeps the role of that version.
+    /// The role of a record. The role is a link if an earlier record has reported the same message. A record that an
+    /// older version of the reader has read keeps the role from that version.
     fn once(&mut self, record: &Record<'_>, fields: &Fields<'_>, role: Role) -> Role {
         let is_former = self.former.version_at(record.at) < 2;
         match role {
@@ -310,8 +310,8 @@ impl SessionReader {
         }
     }
 
-    /// Whether a record has the same id as the record `first`, but another content. Its position does not count,
-    /// because a compaction may write records again at another position.
+    /// Whether a record has the same id as the record `first`, but another content. The position of the record is not
+    /// compared, because a compaction may write records again at another position.
     fn has_other_body(&self, first: usize, role: &Role, content: Option<u64>) -> bool {
         let Some(first) = self.source.records.get(first) else {
             return false;

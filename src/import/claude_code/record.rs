@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         timestamp::parse(&json::string(self.timestamp?)?)
     }
 
-    /// The type for reports: `type` or `type/subtype`. In progress records and attachments another member has the
+    /// The type for reports: `type` or `type/subtype`. In progress records and attachments, another member has the
     /// subtype.
     pub(super) fn label(&self) -> Cow<'a, str> {
         let text = |raw: Option<&'a [u8]>| raw.and_then(json::string).unwrap_or_default();
@@ -210,7 +210,7 @@ pub(super) fn hash(raw: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(raw)
 }
 
-/// The role of a record. A record without a uuid has one only if it is a message.
+/// The role of a record. A record without a uuid has a role only if it is a message.
 pub(super) fn role(fields: &Fields<'_>) -> Option<Role> {
     let kind = json::string(fields.kind?)?;
     match &*kind {
@@ -303,7 +303,7 @@ fn has_words(content: &[u8]) -> bool {
     })
 }
 
-/// The subagent that gave this result. A member names it; in older versions the text of the result does.
+/// The subagent that gave this result. A member names the subagent; in older versions, the text of the result names it.
 fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
     let named = fields
         .tool_result
@@ -414,7 +414,8 @@ const TAGS: &[(&[u8], &str)] = &[
     (b"[Request interrupted by user", "interruption"),
 ];
 
-/// The kind of a text of the harness; `None` if a text of the content is not the harness's. `content` is raw.
+/// The kind of the harness's text in a content. `None` if the content has anything that the harness did not write.
+/// `content` is raw.
 pub(super) fn tag(content: &[u8]) -> Option<&'static str> {
     if content.starts_with(b"\"") {
         return tag_of(content);

@@ -54,7 +54,7 @@ pub(super) struct Thread {
     pub(super) prompt: Option<u64>,
 }
 
-/// Counts records by type. At most [`MOST_LABELS`] types are counted apart.
+/// Counts records by type. At most [`MOST_LABELS`] types are counted separately.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     pub(super) names: Vec<String>,
@@ -105,7 +105,7 @@ pub(super) struct Source {
     /// The id of the session to which the subagents belong.
     pub(super) session: Box<str>,
     pub(super) title: Option<String>,
-    /// The id of the record at which the session continues, and the index of the record after which the file names this
+    /// The id of the record at which the session continues, and the number of records before the line that names this
     /// id.
     pub(super) leaf: Option<(Box<str>, usize)>,
     pub(super) parent_session: Option<Box<str>>,

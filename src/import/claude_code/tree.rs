@@ -1,4 +1,4 @@
-//! Makes conversations from records. The documentation of the parent module says how they are linked.
+//! Makes conversations from records. The documentation of the parent module says how records are linked.
 
 use super::emit;
 use super::record::{CallResult, Role};
@@ -22,12 +22,11 @@ struct Builder<'a> {
     /// The parts of model messages, by turn, time and content.
     parts: HashSet<(usize, Option<Millis>, u64)>,
     /// For each record that a compaction keeps, by its uuid: the record of the compaction. The children of the kept
-    /// record are attached there.
+    /// record are attached to the compaction.
     moved: HashMap<&'a str, usize>,
     /// For each conversation, its last message.
     tips: Vec<Option<usize>>,
-    /// For each conversation, the turns between the last message and the next message: the first of these turns, and
-    /// the last.
+    /// For each conversation, the first and the last of the turns between the last message and the next message.
     between: Vec<Option<(usize, usize)>>,
     /// The records without a node.
     dropped: Vec<usize>,
@@ -131,7 +130,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// For a record that does not name its parent, sets the message that it follows.
+    /// For a record that does not name its parent, sets the message that comes before the record.
     fn go_on_from(&mut self, at: usize) {
         let Some(record) = self.source.records.get(at) else {
             return;
@@ -459,7 +458,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Removes turns that must not be leaves and have nothing below them: events, and boundaries without a summary. A
-    /// record whose id an earlier record has is never removed.
+    /// record that has the same id as an earlier record is never removed.
     fn drop_idle_events(&mut self) {
         let mut children = vec![0_usize; self.turns.len()];
         for at in (0..self.turns.len()).rev() {

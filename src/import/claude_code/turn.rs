@@ -14,7 +14,8 @@ pub(super) struct Turn {
     /// Whether the turn is a summary without a boundary.
     pub(super) is_summary: bool,
     pub(super) is_open: bool,
-    /// Whether the tool says that the message has ended. The message is still open: more records of it may follow.
+    /// Whether the tool says that the message has ended. Even then the message is open, because more of its records may
+    /// follow.
     pub(super) has_end_mark: bool,
     pub(super) is_idle: bool,
 }

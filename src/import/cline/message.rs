@@ -1,4 +1,4 @@
-//! Reads the blocks of messages, and tells the words of the user from those of the program.
+//! Reads the blocks of messages, and separates the words of the user from the texts of the program.
 
 use crate::message::elements;
 use crate::value::{is_blank, literal, text};
@@ -18,7 +18,7 @@ const OF_PROGRAM: [&[u8]; 6] = [
 ];
 /// The beginning of a text about the editor and the folder.
 const ENVIRONMENT: &[u8] = b"<environment_details>";
-/// The number of bytes in which the head of a result ends, `[read_file for 'a.rs'] Result:`.
+/// The most bytes in the head of a result, such as `[read_file for 'a.rs'] Result:`.
 const HEAD: usize = 512;
 
 /// A block of a message. All members are raw.
@@ -101,7 +101,7 @@ pub(super) fn block(raw: &[u8]) -> Option<Block<'_>> {
         }
         Some("tool_result") => Block::Result,
         Some("image") => return image(raw),
-        // An entry has these types for its own blocks.
+        // Entries use this type for blocks of another form.
         Some("toolCall") => return None,
         Some(_) => Block::Other(raw),
         None => Block::Plain(raw),
@@ -126,14 +126,15 @@ pub(super) enum Said<'a> {
     Program(&'a [u8]),
 }
 
-/// Tells the texts of a message apart. The texts after the head of a result belong to the result.
+/// Separates the words of the user from the texts of the program in a message. The texts after the head of a result
+/// belong to the result.
 #[derive(Debug, Default)]
 pub(super) struct Listener {
     is_in_result: bool,
 }
 
 impl Listener {
-    /// The text of the program and the words of the user in a text.
+    /// Returns the text of the program and the words of the user that a text has.
     pub(super) fn hear<'a>(&mut self, literal: &'a [u8]) -> [Option<Said<'a>>; 2] {
         let inner = inside(literal);
         if inner.starts_with(ENVIRONMENT) {
@@ -158,8 +159,8 @@ impl Listener {
     }
 }
 
-/// The text between a tag and its end, and the texts before and after. The bytes are those of a JSON string: a tag
-/// begins and ends with characters that are never escaped.
+/// The text before a tag, the text between the tag and its end tag, and the text after the end tag. The search works on
+/// the escaped bytes of a JSON string, because the characters `<` and `>` of tags are never escaped.
 fn tagged<'a>(inner: &'a [u8], tag: &str) -> Option<(&'a [u8], &'a [u8], &'a [u8])> {
     let at = memmem::find(inner, format!("<{tag}").as_bytes())?;
     let (before, rest) = inner.split_at_checked(at)?;

@@ -1,16 +1,16 @@
 //! Cline, Roo Code and Kilo Code: a folder for each task, `tasks/<id>/`, below the storage of an editor's extension;
 //! and the sessions of Cline's own program, `sessions/<id>/`.
 //!
-//! A source is one task. The import makes lines of its files (`importer::task_files`): `{"message":{…}}` for each
-//! message of the conversation with the model, `{"ui":{…}}` for each message on the screen, and `{"file":…,"row":…}`
-//! for the facts about the task. The tools write their files anew with each turn.
+//! A source is one task. The import makes lines from the files of the task (`importer::task_files`): `{"message":{…}}`
+//! for each message of the conversation with the model, `{"ui":{…}}` for each message on the screen, and
+//! `{"file":…,"row":…}` for the facts about the task. The tools rewrite their files at each turn.
 //!
-//! - Messages have the form of Anthropic's interface. They are one path, in the order of the file. When the user
-//!   goes back, the tool removes messages, and the next ones are a branch at the next import.
-//! - The key of a message is its id, else its time, else a hash of its content. So a message keeps its key when others
-//!   before it are removed.
-//! - Older versions have no calls but text like `<read_file>`, and results as texts of the user. These texts stay as
-//!   they are: the answer's text, and a message of the program.
+//! - Messages have the form of Anthropic's interface. They are one path, in the order of the file. When the user goes
+//!   back, the tool removes messages. At the next import, the messages that replace them become a branch.
+//! - The key of a message is its id, else its time, else a hash of its content. So a message keeps its key when earlier
+//!   messages are removed.
+//! - Older versions write a call as text like `<read_file>`, and a result as a text of the user. Such a call stays in
+//!   the text of the answer, and such a result becomes a message of the program.
 //! - `<environment_details>` is only in the origin.
 //! - Tokens and cost are in the message on the screen that began the request (`api_req_started`), or in `metrics`.
 

@@ -12,7 +12,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
+/// The longest id that is used unchanged, in bytes. The hash of a longer id is used instead of the id.
 const LONGEST_ID: usize = 128;
 
 /// A message without its content.
@@ -28,7 +28,7 @@ struct Message {
     results: Vec<CallResult>,
     /// The model that the text about the environment names.
     model: Option<Box<str>>,
-    /// A hash of the id of the summary, if it is one.
+    /// A hash of the id of the summary, if the message is a summary.
     condense: Option<u64>,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct TaskReader {
     fallback: String,
     messages: Vec<Message>,
     requests: Vec<Request>,
-    /// The messages on the screen that tell of a summary, by a hash of its id.
+    /// The messages on the screen that report a summary, by a hash of the summary's id.
     condensed: HashMap<u64, Place>,
-    /// The models that the task has used, each with the time since when.
+    /// The models that the task has used, each with the time of its first use.
     models: Vec<(Millis, Box<str>)>,
     /// The model that the facts about the task name.
     model: Option<Box<str>>,
@@ -127,7 +127,7 @@ impl TaskReader {
         self.messages.push(read);
     }
 
-    /// The key of a message. An equal key gets a number.
+    /// The key of a message. If an earlier message has the same key, a number is added.
     fn key(
         &mut self,
         id: Option<&[u8]>,
@@ -299,12 +299,12 @@ impl TaskReader {
         }
     }
 
-    /// The members of Cline's file beside its messages.
+    /// Reads the members of Cline's file other than the messages.
     fn session(&mut self, session: &[u8]) {
         let Some(id) = text(json::get(session, "sessionId")).filter(|id| !id.is_empty()) else {
             return;
         };
-        // The session of a subagent is called by the id of its parent and its own.
+        // The id of a subagent's session is made from the id of its parent and its own id.
         if let Some((parent, _)) = id.split_once("__") {
             self.member.spawned_by = Some(Spawner {
                 native_id: parent.to_owned(),
@@ -320,7 +320,7 @@ impl TaskReader {
         self.member.ended = self.member.ended.max(time);
     }
 
-    /// Adds a node below the one before.
+    /// Adds a node below the previous node.
     fn node(
         &mut self,
         key: String,
@@ -375,7 +375,8 @@ impl TaskReader {
         }
     }
 
-    /// The model of an answer that does not name it: that of the task at this time, or the one that was named last.
+    /// The model of an answer that does not name its model: the model of the task at this time, or the model that was
+    /// named last.
     fn model_at(&self, time: Option<Millis>, named: Option<&str>) -> Option<Box<str>> {
         let end = self
             .models
@@ -387,7 +388,7 @@ impl TaskReader {
     }
 }
 
-/// Whether the text of a literal is in that of another one.
+/// Whether `all` contains the text of `literal`.
 fn has_text(all: &[u8], literal: &[u8]) -> bool {
     let inner = literal.get(1..literal.len().saturating_sub(1));
     memmem::find(all, inner.unwrap_or_default()).is_some()
@@ -460,7 +461,7 @@ impl Reader for TaskReader {
                 used.extend(ui.filter(|_| !message.kinds.is_empty()).map(|ui| ui.at));
             }
         }
-        // The tokens of the last answer may follow.
+        // The tokens of the last answer may be written later.
         let last = messages.last().filter(|it| it.is_answer && !it.has_metrics);
         if let (true, Some(_), Some(node)) = (is_counting, last, self.member.nodes.last_mut()) {
             node.is_open = true;

@@ -1,4 +1,4 @@
-//! The requests to the model, as the messages on the screen tell of them.
+//! The requests to the model that the messages on the screen report.
 
 use crate::member::Place;
 use crate::value::{Usage, Value, count, number};
@@ -10,8 +10,8 @@ use treelined_core::timestamp::Millis;
 pub(super) struct Request {
     pub(super) place: Place,
     pub(super) time: Option<Millis>,
-    /// The index in the conversation of the last message before the request: its question is the next one, and its
-    /// answer the one after.
+    /// The index of the last message of the conversation before the request. The next message is the question of the
+    /// request, and the message after it is the answer.
     pub(super) index: Option<i64>,
     /// Whether the tokens are known.
     pub(super) is_done: bool,
@@ -52,7 +52,7 @@ pub(super) fn of_answers(
     }
 }
 
-/// The last request between the answer before and this one.
+/// For each answer, the last request between the previous answer and this answer.
 fn by_time(requests: &[Request], answers: &[(usize, Option<Millis>)]) -> Vec<Option<Request>> {
     let mut rest = requests.iter().peekable();
     let found = answers.iter().map(|(_, time)| {
@@ -65,7 +65,7 @@ fn by_time(requests: &[Request], answers: &[(usize, Option<Millis>)]) -> Vec<Opt
     found.collect()
 }
 
-/// The last request whose answer has this index. A request that was repeated has the same one.
+/// For each answer, the last request whose answer has this index. A repeated request has the same index.
 fn by_index(requests: &[Request], answers: &[(usize, Option<Millis>)]) -> Vec<Option<Request>> {
     let mut sorted: Vec<&Request> = requests.iter().collect();
     sorted.sort_by_key(|request| request.index);
@@ -78,7 +78,7 @@ fn by_index(requests: &[Request], answers: &[(usize, Option<Millis>)]) -> Vec<Op
     found.collect()
 }
 
-/// The tokens and the cost of an answer, of its own or of its request.
+/// The tokens and the cost of an answer. They are in the answer itself or in its request.
 pub(super) fn usage(message: &[u8], ui: Option<&[u8]>) -> Usage {
     let metrics = json::get(message, "metrics");
     if let Some(tokens) = metrics.and_then(|metrics| json::get(metrics, "tokens")) {

@@ -72,7 +72,7 @@ fn a_session_of_the_program_has_its_calls_results_and_thoughts() {
     assert_eq!(bodies[2]["message"]["toolCallId"], "call_2");
 }
 
-/// The texts of older versions stay texts. The words of the user are told from those of the program.
+/// The texts of older versions stay texts. The words of the user are separated from the texts of the program.
 #[test]
 fn a_task_has_the_words_of_the_user_and_the_usage_of_its_requests() {
     let mapped = mapped(Tool::Cline, &fixture(CLINE).join(HISTORY));
@@ -117,7 +117,7 @@ fn a_summary_is_a_compaction_and_a_subtask_names_its_parent() {
     ];
     assert_eq!(parent.drawn(), expected.join("\n"));
     assert_eq!(parent.bodies[4]["tokensBefore"], 900);
-    // The third request was repeated: the last one counts.
+    // The third request was repeated. The last of the equal requests counts.
     let usage = [1, 3, 6].map(|at| parent.bodies[at]["message"]["usage"]["input"].clone());
     assert_eq!(usage, [json!(10), json!(20), json!(40)]);
     assert_eq!(parent.bodies[1]["message"]["model"], "claude-sonnet-4-5");
@@ -129,7 +129,7 @@ fn a_summary_is_a_compaction_and_a_subtask_names_its_parent() {
     assert_eq!(kilo.member.cwd.as_deref(), Some("/home/ada/project"));
 }
 
-/// The tool has removed the messages after the first answer, and the task has gone on otherwise.
+/// The tool has removed the messages after the first answer, and the task has continued with other messages.
 #[test]
 fn messages_keep_their_keys_when_others_are_removed() {
     let message = |role: &str, said: &str| json!({ "role": role, "content": said });
@@ -197,7 +197,7 @@ fn tags_in_the_words_of_the_user_are_kept() {
     assert_eq!(of_messages(&messages).drawn(), expected.join("\n"));
 }
 
-/// A task whose files end anywhere, or are not JSON, is read up to there, and its bytes are in the lines.
+/// A task is read as far as its files are JSON, wherever they end.
 #[test]
 fn torn_and_hostile_files_are_lines_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ fn torn_and_hostile_files_are_lines_too() {
         std::fs::write(&session, text).unwrap();
         assert_eq!(mapped(Tool::Cline, &session).member.nodes.len(), 0);
     }
-    // A file that is too long is named.
+    // The error says that the file is too long.
     std::fs::write(&history, vec![b' '; (1 << 20) + 1]).unwrap();
     let written = extraction(Tool::Cline)
         .unwrap()

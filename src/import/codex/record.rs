@@ -90,8 +90,8 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     xxh3_64(bytes).max(1)
 }
 
-/// Whether the tool has failed. The object may say it as a result with `Ok` or an error, as an exit code, or as a
-/// state. `None` if the object says nothing.
+/// Whether the tool has failed. The object may have a result (`Ok` or an error), an exit code, or a state. `None` if
+/// the object says nothing.
 pub(super) fn has_failed(object: &[u8]) -> Option<bool> {
     let names = ["exit_code", "success", "status", "result", "error"];
     let [exit_code, success, status, result, error] = json::get_each(object, names);

@@ -38,8 +38,8 @@ impl Tokens {
         })
     }
 
-    /// The tokens that were added since `earlier`. `None` if a number is smaller than before: the total then began
-    /// again.
+    /// The tokens that were added since `earlier`. `None` if a number is smaller than before: in this case the total
+    /// has started again.
     fn since(self, earlier: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(earlier.input)?,
@@ -88,8 +88,8 @@ impl Meter {
         Some(usage)
     }
 
-    /// Reads a `token_count`, and returns the usage of its response. A total may be repeated, and the first total of
-    /// a fork includes its parent's.
+    /// Reads a `token_count`, and returns the usage of its response. A total may be repeated, and the first total of a
+    /// fork includes the tokens of its parent.
     pub(super) fn count(&mut self, payload: &[u8]) -> Option<Tokens> {
         let info = json::get(payload, "info")?;
         let [total, last] = json::get_each(info, ["total_token_usage", "last_token_usage"]);

@@ -51,7 +51,7 @@ fn first() -> String {
         + &record("system", "t", "r", 3, r#""subtype":"turn_duration""#)
 }
 
-/// A resumed session may name a record as its parent that has no entry, such as a result, or the end of a turn.
+/// A resumed session may name as its parent a record without an entry, such as the end of a turn.
 #[test]
 fn a_session_goes_on_from_any_record_of_another() {
     for parent in ["r", "t", "a"] {

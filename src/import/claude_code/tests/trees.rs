@@ -414,7 +414,7 @@ fn the_last_model_message_is_open_until_it_is_answered_and_followed() {
     );
 }
 
-/// Once the second record left no entry, and only the number of records in the origin showed it.
+/// Once the second record had no entry, and only the number of records in the origin showed that it existed.
 #[test]
 fn a_second_record_with_an_id_and_another_body_is_kept() {
     let begin =
@@ -448,7 +448,7 @@ fn a_second_record_with_an_id_and_another_body_is_kept() {
     assert_eq!(member.origin_only.get("progress"), Some(&1));
 }
 
-/// Once the user's text beside a result became part of the tool's: `[tool_result, text]` became one entry
+/// Once the user's text beside a result became part of the tool's text: `[tool_result, text]` became one entry
 /// `toolResult`.
 #[test]
 fn a_text_beside_a_result_is_a_message_of_the_user() {
@@ -494,8 +494,8 @@ fn a_text_beside_a_result_is_a_message_of_the_user() {
     );
 }
 
-/// Once a message that the model got while it worked became two entries, because Claude Code 2.1.330 writes an
-/// attachment and the end of the wait.
+/// Once a message that the model got while it worked became two entries, because Claude Code 2.1.330 writes two records
+/// for the message: an attachment, and a record that the wait has ended.
 #[test]
 fn a_message_to_a_working_model_is_one_entry() {
     let attachment = record(
@@ -520,7 +520,7 @@ fn a_message_to_a_working_model_is_one_entry() {
     let one = members(&[&remove, &attachment]);
     assert_eq!(shape(&one), ["- u", "u M", "M r/r:c", "r/r:c #3", "#3 N"]);
     assert_eq!(one.origin_only.get("attachment/queued_command"), Some(&1));
-    // In older versions the end of the wait has no id.
+    // In older versions, the record that the wait has ended has no id.
     let older = remove.replace(r#","commandUuid":"k","deliveryId":"d""#, "");
     assert_eq!(members(&[&older, &attachment]).nodes.len(), 5);
     // Other messages are still entries.

@@ -215,8 +215,8 @@ fn quoted(out: &mut Vec<u8>, raw: &[u8]) {
     text(out, &json::quoted(&String::from_utf8_lossy(raw)));
 }
 
-/// Whether an output says that the tool has failed. The member `success` says it. In the first versions the output is
-/// a text with JSON, and its metadata say it.
+/// Whether an output says that the tool has failed. The member `success` says this. In the first versions, the output
+/// is JSON in a text, and the member `metadata` says this.
 pub(super) fn has_failed(item: &[u8]) -> Option<bool> {
     let output = json::get(item, "output")?;
     if output.starts_with(b"{") {

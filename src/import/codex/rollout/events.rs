@@ -96,7 +96,7 @@ impl RolloutReader {
         self.provider = provider.or(self.provider.take());
     }
 
-    /// Adds a node for a subagent, at the first event that names it. False if the event names none.
+    /// Adds a node for a subagent, at the first event that names it. False if the event does not name a subagent.
     fn spawn(&mut self, item: &Item<'_>, subject: &[u8]) -> bool {
         let ids = json::get_each(subject, ["agent_thread_id", "new_thread_id"]);
         let id = ids.into_iter().flatten().find_map(json::string);

@@ -145,7 +145,7 @@ impl RolloutReader {
         }
         let model = record::text(item.line.payload, "model").map(|model| model.into_owned());
         let is_new = model.is_some() && model != self.model;
-        // This rollout continues another one, which has the first model already.
+        // This rollout continues another rollout, which already has the first model.
         let goes_on = self.model.is_none() && matches!(self.member.base, Base::Before { .. });
         self.model = model.or(self.model.take());
         if !is_new || is_copied || goes_on {
@@ -229,7 +229,7 @@ impl RolloutReader {
         self.member.nodes.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// The order of the next node. Orders only grow, because keys are made from them: an ordinal that does not grow
+    /// The order of the next node. Orders must grow, because keys are made from them. So an ordinal that does not grow
     /// is ignored.
     fn next_order(&mut self, wanted: u64) -> u64 {
         let order = match self.order {
@@ -240,7 +240,7 @@ impl RolloutReader {
         order
     }
 
-    /// Counts a record that becomes no entry.
+    /// Counts a record that does not become an entry.
     fn count(&mut self, kind: &str, payload_kind: &str) {
         let mut name = match (kind, payload_kind) {
             ("", _) => "unknown".to_owned(),

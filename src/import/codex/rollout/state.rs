@@ -34,7 +34,7 @@ pub(in crate::codex) struct RolloutReader {
     pub(super) provider: Option<String>,
     /// The latest message of the role `user` whose author is unknown, with the hash of its text.
     pub(super) doubtful: Option<(u32, u64)>,
-    /// The node of that message, if it is the last record so far.
+    /// The node of the message `doubtful`, if this message is the last record so far.
     pub(super) newest: Option<u32>,
     /// The answer in which the model summarizes the conversation. The next compaction repeats it.
     pub(super) summary: Vec<Place>,

@@ -41,7 +41,7 @@ fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     }
 }
 
-/// Reads a file while it grows: the closed nodes equal those of the whole file.
+/// Reads a file while it grows: the closed nodes equal the nodes of the whole file.
 #[test]
 fn a_node_that_is_not_open_never_changes() {
     for name in FIXTURES {
@@ -237,7 +237,7 @@ fn long_conversations_are_read() {
     };
     let mut turns = (0..100_000).map(|turn| said(&turn.to_string()));
     assert_eq!(read(&mut turns).nodes.len(), 100_000);
-    // These rollbacks go back more turns than there are, or more than a number can count.
+    // These rollbacks go back by more turns than the file has, or by more than an integer can hold.
     let turns = (0..20_000).map(|turn| said(&turn.to_string()));
     let back_by_one = (0..10_000).map(|_| back(&json!(1)));
     let rest = [said("branch"), back(&json!(u64::MAX)), said("new")];

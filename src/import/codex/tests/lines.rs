@@ -1,9 +1,9 @@
-//! Small rollouts. Each is written for one rule.
+//! Small rollouts. Each of them tests one rule.
 
 use super::*;
 use serde_json::{Value, json};
 
-/// A rollout with these records. Each has a type and a payload, and is a second later than the one before.
+/// A rollout with these records. Each has a type and a payload, and is one second later than the previous record.
 fn rollout(records: &[(&str, Value)]) -> Source {
     let mut bytes = Vec::new();
     for (number, (kind, payload)) in records.iter().enumerate() {
@@ -142,7 +142,7 @@ fn a_message_of_the_harness_is_not_a_turn() {
     assert_eq!(scaffolding.len(), 4);
     assert_eq!(scaffolding[0]["customType"], "codex.developer");
     assert_eq!(scaffolding[0]["display"], false);
-    // An event that confirms the last one may still follow.
+    // An event that confirms the last message of the user may still follow.
     let open: Vec<bool> = source
         .member
         .nodes

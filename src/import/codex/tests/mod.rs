@@ -23,8 +23,8 @@ fn rollouts<const N: usize>(folder: &str, names: [&str; N]) -> Vec<Source> {
 const FIRST: &str = "stub-1 > U:First question > A:";
 const CALL: &str = "A:(**Thinking**) exec_command{\"cmd\":\"echo hello\"} > R:exec_command > A:";
 
-/// The three conversations of the script that made the files: the first one, the one after its revert, and the fork
-/// of the first.
+/// The three conversations of the script that made the files: the first conversation, the same conversation after its
+/// revert, and the fork of the first conversation.
 fn expected(answers: [u32; 8]) -> [String; 3] {
     let [first, second, third, fork, again, after, ..] = answers;
     let before = format!(
@@ -96,7 +96,7 @@ fn usage_is_that_of_each_response() {
         let entry = source.entry(&CodexFormat, compaction);
         assert_eq!(entry["usage"]["totalTokens"], tokens);
         assert_eq!(entry["tokensBefore"], tokens);
-        // Without them the tokens had no price.
+        // Once the tokens had no price, because these members were missing.
         let last = source
             .member
             .nodes
