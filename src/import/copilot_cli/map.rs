@@ -31,7 +31,7 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members }
 }
 
-/// Whether an earlier event has the id of this one.
+/// Whether an earlier event has the same id.
 fn is_again(node: &Node) -> bool {
     node.key.contains('/')
 }

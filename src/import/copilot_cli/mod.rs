@@ -1,16 +1,18 @@
-//! Copilot CLI: `session-state/<session>/events.jsonl` below `~/.copilot`, in older versions `session-state/<session>.jsonl`.
+//! Copilot CLI: `session-state/<session>/events.jsonl` below `~/.copilot`. In older versions:
+//! `session-state/<session>.jsonl`.
 //!
-//! Each line is an event with `type`, `data`, `id` and `timestamp`. `parentId` is the event before it.
+//! Each line is an event with `type`, `data`, `id` and `timestamp`. `parentId` is the id of the previous event.
 //!
 //! - Messages of the user and the model, results, compactions, changes of the model, errors and aborted turns have
 //!   entries. Other events have none; the events below them become children of the next entry above.
-//! - A rewind removes events from the file. An earlier import has their entries, and they stay as a branch. A fork is
-//!   a file that begins with the same events.
+//! - A rewind removes events from the file. If an earlier import has written their entries, these entries stay as a
+//!   branch. A fork is a file that begins with the same events.
 //! - The events of a subagent have its `agentId`, and are between the events of the session. They become a separate
 //!   conversation, in the order of the file.
-//! - A message of the user has `source` if the program has written it. It is scaffolding then.
+//! - If a message of the user has `source`, the program has written it, and it is scaffolding.
 //! - After `session.context_cleared` the conversation begins again at the root.
-//! - `session.usage_record` has the tokens of the model's message with the same `apiCallId`, which follows it.
+//! - `session.usage_record` has the tokens of the model's message with the same `apiCallId`. The message comes after
+//!   this record.
 
 mod map;
 mod reader;

@@ -10,7 +10,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The most conversations of subagents in one file. The events of further ones are kept only in the origin.
+/// The most conversations of subagents in one file. The events of further subagents are kept only in the origin.
 const MOST_AGENTS: usize = 4096;
 
 /// An event without its data.
@@ -46,9 +46,9 @@ enum Tip {
 
 /// Reads the events of a session.
 pub(super) struct EventReader {
-    /// The id of a session whose events do not say one.
+    /// The id of a session whose events do not name the session.
     fallback: String,
-    /// The main conversation, and those of subagents.
+    /// The main conversation, and the conversations of subagents.
     members: Vec<Member>,
     agents: HashMap<Box<str>, usize>,
     events: Vec<Event>,
@@ -124,7 +124,7 @@ impl EventReader {
             false => {}
         }
         let mut parent = boxed(parent);
-        // An older version notes that this event, and all after it, were removed.
+        // An older version notes that this event and all later events were removed.
         if label == "session.snapshot_rewind" {
             let removed = text(json::get(data, "upToEventId"));
             let removed = removed.and_then(|id| self.hanging.find(&id));
@@ -157,7 +157,7 @@ impl EventReader {
         Some(number)
     }
 
-    /// Adds what an event says about its conversation.
+    /// Adds the facts that an event has about its conversation.
     fn facts(&mut self, agent: usize, label: &str, data: &[u8], time: Option<Millis>) {
         let names = ["sessionId", "context", "toolCallId", "agentDisplayName"];
         let [session, context, call, name] = json::get_each(data, names);
@@ -193,7 +193,7 @@ impl EventReader {
         member.git.branch = owned(branch).or(member.git.branch.take());
     }
 
-    /// Sets the kind of an event, and what its entry needs.
+    /// Sets the kind of an event, and the data that its entry needs.
     fn content(&mut self, label: &str, data: &[u8], event: &mut Event) {
         event.kind = match label {
             "user.message" if has_words(data, "content") || has_files(data) => {
@@ -252,7 +252,7 @@ impl EventReader {
         EventKind::Entry(NodeKind::Assistant)
     }
 
-    /// Makes the nodes of all conversations. `tips` has the parent of what is below each event.
+    /// Makes the nodes of all conversations. Returns, for each event, the parent of the nodes that are below the event.
     fn emit(&mut self) -> Vec<Tip> {
         let mut tips = vec![Tip::Base; self.events.len()];
         // The last node of each conversation of a subagent. The events of a subagent follow each other.
@@ -385,7 +385,7 @@ impl Reader for EventReader {
         });
         main.aliases = aliases.collect();
         for member in agents.iter_mut() {
-            // An agent has an id only within its session.
+            // The id of an agent is unique only within its session.
             member.native_id = format!("{}/{}", main.native_id, member.part_id);
             member.part_id.clone_from(&member.native_id);
             member.cwd.clone_from(&main.cwd);
@@ -430,7 +430,7 @@ fn has_files(data: &[u8]) -> bool {
     files.is_some_and(|files| elements(files).next().is_some())
 }
 
-/// Whether the user has typed a message. In a subagent it is the text that its call has given.
+/// Whether the user has typed a message. In a subagent, the text from the call that spawned it counts as typed.
 fn is_typed(data: &[u8], is_subagent: bool) -> bool {
     let [source, is_continuation] = json::get_each(data, ["source", "isAutopilotContinuation"]);
     let source = text(source);

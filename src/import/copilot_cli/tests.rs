@@ -8,7 +8,7 @@ const RECORDED: &str = "11111111-2222-4333-8444-555555555555/events.jsonl";
 const FORKED: &str = "62f5a124-bce0-4684-a5c1-0092ddcd13a8/events.jsonl";
 const MADE: &str = "0b6ff0b2-3a53-4d4e-9d1a-6f2f4a1f0c11.jsonl";
 
-/// The conversations in a fixture: the main one, and those of subagents.
+/// The conversations in a fixture: the main conversation, and the conversations of subagents.
 fn fixture(name: &str) -> Vec<MappedMember> {
     let folder = "../../tests/data/import/copilot-cli/session-state";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -121,7 +121,7 @@ fn pictures_failures_summaries_and_a_new_beginning_are_there() {
     assert_eq!(bodies[11]["data"]["reason"], "user_initiated");
 }
 
-/// Older versions note a rewind in the file, and leave the events that it removes.
+/// Older versions note a rewind in the file, but do not delete the removed events from the file.
 #[test]
 fn events_that_a_rewind_removes_stay_as_a_branch() {
     let says = |said: &str| json!({ "content": said });

@@ -269,7 +269,7 @@ impl ChatReader {
         answers
     }
 
-    /// Removes the messages from this one on from the list. If the message is unknown, removes all.
+    /// Removes this message and all later messages from the list. If the message is unknown, removes all messages.
     fn rewind(&mut self, id: &str) {
         self.forget_shorter();
         let message = self.by_id.get(id);
@@ -390,7 +390,7 @@ impl ChatReader {
         last.map(|message| message.places.push(place)).is_some()
     }
 
-    /// Puts messages back that a rewind to an unknown message has removed, because the list has them again.
+    /// Restores messages that a rewind to an unknown message has removed, because the list has them again.
     fn restore(&mut self, kept: &[usize]) {
         for message in kept {
             if !self.positions.contains_key(message) {

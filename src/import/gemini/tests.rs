@@ -285,8 +285,8 @@ fn real_files_are_read_whole() {
     }
 }
 
-/// Once a chat that Gemini CLI could not load became a `compaction` with 0 tokens. The tool begins the list again
-/// after a second header, with a context whose id is another one on another day. Nothing was compressed.
+/// Once a chat that Gemini CLI could not load became a `compaction` with 0 tokens. The tool begins the list again after
+/// a second header, with a context whose id is different on each day. Nothing was compressed.
 #[test]
 fn a_chat_that_was_not_loaded_begins_again() {
     let header = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z"}"#;

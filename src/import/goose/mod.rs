@@ -4,12 +4,12 @@
 //! tables `sessions`, `messages` and `usage_ledger`. Columns named `…_json` have JSON as text. In a file, the first
 //! line is about the session, and each other line is a message.
 //!
-//! - Messages are in the order of their rows. The key of a message is its `message_id`, which stays the same in a
-//!   fork. For rows that are older than that column, the key is a hash of role, time and content.
+//! - Messages are in the order of their rows. The key of a message is its `message_id`, which stays the same in a fork.
+//!   For rows that are older than this column, the key is a hash of role, time and content.
 //! - A message with `turnContext`, or one that is hidden from the user, is scaffolding: a message of goose to the
 //!   model.
-//! - A compaction hides all messages so far from the model. After them come a summary that is hidden from the user,
-//!   and an answer that is hidden too.
+//! - A compaction hides all messages so far from the model. A summary and an answer follow. Both are hidden from the
+//!   user.
 //! - A command to goose and its reply are messages that the model does not get. They are not part of the
 //!   conversation.
 //! - Results of tools are in the content of user messages.

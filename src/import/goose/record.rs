@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use treelined_core::json::{self, Elements};
 use treelined_core::timestamp::{self, Millis};
 
-/// A time below this number is in seconds; any other is in milliseconds.
+/// A time below this number is in seconds; any other time is in milliseconds.
 const FIRST_MILLIS: u64 = 100_000_000_000;
 
 /// The content of a record.

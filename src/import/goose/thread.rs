@@ -34,9 +34,9 @@ struct Line {
     has_usage: bool,
     /// Whether the message has content other than results.
     has_content: bool,
-    /// The id and the tool's name of each call.
+    /// For each call, its id and the name of its tool.
     calls: Vec<(Box<str>, Box<str>)>,
-    /// The ids of the calls whose results it has.
+    /// The ids of the calls whose results the message has.
     results: Vec<Box<str>>,
 }
 
@@ -354,7 +354,7 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
         }
     }
     hold_back(&mut nodes, last_answer);
-    // A command is held back until its reply is there.
+    // A command is held back until its reply was read.
     if lines.last().is_some_and(Line::is_command) {
         nodes
             .iter_mut()

@@ -239,7 +239,8 @@ fn usage(message: &Value<'_>) -> Option<Usage> {
         total: count(total),
         cost: number(cost),
     };
-    // Newer versions count the tokens of reasoning apart from the output. In older versions they are a part of it.
+    // Newer versions count the tokens of reasoning separately from the output. In older versions, the output includes
+    // them.
     let reasoning = count(reasoning).unwrap_or(0);
     let with_reasoning = Usage {
         output: usage.output.saturating_add(reasoning),

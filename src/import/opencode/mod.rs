@@ -6,11 +6,12 @@
 //!
 //! - Messages are ordered by creation time and id. The member `parentID` of an answer names the question, which is
 //!   not always its parent in the tree: an answer of several steps is several messages, one after the other.
-//! - When a prompt follows a revert, opencode deletes the reverted rows, but their events stay in the table `event`.
-//!   A replay of the events ([`replay`]) finds the deleted messages, and for each the message before it. They become
-//!   branches. If the result of the replay differs from the tables, the tables count.
+//! - When a prompt follows a revert, opencode deletes the reverted rows, but their events stay in the table `event`. A
+//!   replay of the events ([`replay`]) finds the deleted messages, and for each of them the previous message. The
+//!   deleted messages become branches. If the result of the replay differs from the tables, the tables count.
 //! - A pending revert (`session.revert`) has not deleted its rows yet: the leaf is before them.
-//! - A compaction is a user message that has a part `compaction`, and after it the answer that has `summary: true`.
+//! - A compaction is two messages: a user message with a part `compaction`, and after it an answer with a true
+//!   `summary`.
 //! - A fork is a separate session that does not name its origin. Its copied messages have other ids, but the same
 //!   role, time, texts and tools.
 //! - A message is closed when another message follows. It is also closed when it has `time.completed` and its last

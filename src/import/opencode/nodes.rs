@@ -225,7 +225,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The key, or another key if a damaged source has the same one twice.
+    /// The key, or another key if a damaged source has the same key twice.
     fn unique(&mut self, key: Box<str>, number: u64) -> Box<str> {
         let key = match self.keys.contains(&key) {
             true => format!("{key}#{number}.{}", self.nodes.len()).into_boxed_str(),

@@ -110,7 +110,7 @@ fn push_message(out: &mut Vec<u8>, message: &[u8]) {
     }
 }
 
-/// The `custom` entry for an entry of an unknown type, or with an id that an earlier entry has.
+/// The `custom` entry for an entry that has an unknown type, or the same id as an earlier entry.
 fn wrapped(entry: &[u8], node: &Node, kind: &str) -> Body {
     if node.note.as_deref() == Some(DUPLICATE) {
         return Body {

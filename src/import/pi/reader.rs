@@ -34,7 +34,7 @@ struct ReadId {
     skipped: Option<SkippedRecord>,
 }
 
-/// A record that becomes no entry.
+/// A record that does not become an entry.
 struct SkippedRecord {
     parent_id: Option<String>,
     /// The first entry after the record.
@@ -288,7 +288,8 @@ impl PiReader {
         u32::try_from(found.ok()?).ok()
     }
 
-    /// The key of the entry to which this entry refers. If the referred record has no entry, the key of its parent.
+    /// The key of the entry to which this entry refers. If the record with this id has no entry, the key of the
+    /// record's parent.
     fn reference(&self, kind: &str, entry: &[u8]) -> Option<Box<str>> {
         let [name] = references_of(kind) else {
             return None;

@@ -5,7 +5,7 @@
 //!
 //! - A record of the type `system` has no entry, unless it is a compression. The records below it become children of
 //!   the next entry above it. After a rewind, the parent of the next record is the message to which the conversation
-//!   went back. The messages that were left stay as a branch.
+//!   went back. The messages after that message stay as a branch.
 //! - The conversation continues at the last record.
 //! - `chat_compression` has the history after the compression. The history begins with the summary.
 //! - Messages of the types `notification` and `cron` are scaffolding: messages of the program to the model.

@@ -39,7 +39,7 @@ enum Tip {
 /// Reads the records of a chat.
 pub(super) struct ChatReader {
     member: Member,
-    /// The name of the file. It is the id of a chat whose records do not say one.
+    /// The name of the file. It is the id of a chat whose records do not have the id.
     stem: String,
     lines: Vec<Line>,
     parents: Vec<Option<Box<str>>>,
@@ -158,7 +158,7 @@ impl ChatReader {
         }
     }
 
-    /// Makes the nodes of a record below `above`. Returns the last of them.
+    /// Makes the nodes of a record below `above`. Returns the parent of the nodes that are below the record.
     fn nodes(&mut self, number: usize, above: Tip) -> Tip {
         let Some(line) = self.lines.get(number) else {
             return above;

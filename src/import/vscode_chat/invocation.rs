@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use treelined_core::json;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The longest id that is used unchanged, in bytes. In place of a longer one, its hash is used.
+/// The longest id that is used unchanged, in bytes. The hash of a longer id is used instead of the id.
 const LONGEST_ID: usize = 128;
 
 /// The id and the name of a call; `None` if the part is not a call.

@@ -43,7 +43,7 @@ fn user(node: &Node, records: &[&[u8]]) -> Vec<u8> {
     message::user(&blocks.array(), node.time)
 }
 
-/// A message of the model. Its records are a round, or parts of the response. An error may be the last one.
+/// A message of the model. Its records are a round, or parts of the response. The last record may be an error.
 fn answer(node: &Node, records: &[&[u8]]) -> Vec<u8> {
     let note = node.note.as_deref().unwrap_or_default();
     let (stop, model) = note.split_once('\n').unwrap_or_default();
@@ -61,7 +61,7 @@ fn answer(node: &Node, records: &[&[u8]]) -> Vec<u8> {
         }
     }
     let has_calls = blocks.has_calls;
-    // The name of a model has the name of its provider before it.
+    // The name of a model begins with the name of its provider.
     let model = model.rsplit_once('/').map_or(model, |(_, model)| model);
     let model = (!model.is_empty()).then(|| json::quoted(model));
     ModelMessage {

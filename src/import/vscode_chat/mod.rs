@@ -4,14 +4,14 @@
 //! changes it: it sets the value at a path (1), cuts an array and adds elements (2), or deletes the value (3).
 //!
 //! - The state has a list of `requests`, each with the message of the user and the response. The reader keeps the
-//!   places of their parts in the source, and every request that was ever in the list. A request follows the one that
-//!   was before it in the list. Requests that were removed or edited stay as a branch.
+//!   places of their parts in the source, and every request that was ever in the list. A request follows the request
+//!   that was before it in the list. Requests that were removed or edited stay as a branch.
 //! - A request with `shouldBeRemovedOnSend` is hidden, and the next message removes it. The conversation continues
 //!   before it.
 //! - `result.metadata` has the rounds of the model with their calls, and the results of the calls. If it is missing,
 //!   the parts of the response are used, as the user has seen them.
 //! - A path or index that does not fit the state changes nothing, and is counted as `bad patch`.
-//! - The last response is open. Its state or its result is the mark that it has ended.
+//! - The last response is open. The state or the result of the response is the mark that the response has ended.
 
 mod invocation;
 mod map;
@@ -44,8 +44,8 @@ impl Format for VscodeChat {
     }
 }
 
-/// The directory that a `workspace.json` names. The directory of a workspace with several folders is the one that has
-/// its `.code-workspace` file.
+/// The directory that a `workspace.json` names. A workspace with several folders has a `.code-workspace` file. Its
+/// directory is the directory with this file.
 pub(crate) fn directory(file: &[u8]) -> Option<String> {
     let [folder, workspace] = json::get_each(file, ["folder", "workspace"]);
     let path = |raw: Option<&[u8]>| {

@@ -1,11 +1,11 @@
-//! Reads a line of a log: a change of the state.
+//! Reads a line of a session file: a change of the state.
 
 use crate::message::elements;
 use crate::value::text;
 use std::borrow::Cow;
 use treelined_core::json;
 
-/// The most steps of a path that are looked at. Longer paths lead into values that are not used.
+/// The most steps of a path that are read. Longer paths lead into values that are not used.
 const MOST_STEPS: usize = 6;
 
 /// A step of a path.
@@ -20,7 +20,7 @@ pub(super) enum Step<'a> {
 pub(super) enum Patch<'a> {
     /// The whole state.
     State(&'a [u8]),
-    /// Sets the value at a path. Without a value, it is deleted.
+    /// Sets the value at a path. Without a new value, the value at the path is deleted.
     Set(Vec<Step<'a>>, Option<&'a [u8]>),
     /// Cuts an array to `length` elements, and adds the elements of `values`.
     Push {

@@ -38,7 +38,7 @@ impl Pieces {
         }
     }
 
-    /// Adds a part of a response. `key` is the id of a call that has none.
+    /// Adds a part of a response. `key` is the id for a call that has no id.
     pub(super) fn part(&mut self, part: &[u8], key: &str) {
         if let Some((id, name)) = invocation::head(part) {
             self.flush();
@@ -85,7 +85,7 @@ impl Pieces {
         self.has_calls = true;
     }
 
-    /// Adds a text to the last one.
+    /// Adds a text to the last text.
     fn say(&mut self, said: Option<&[u8]>) {
         let inner = said.and_then(|said| said.get(1..said.len().saturating_sub(1)));
         self.text.extend_from_slice(inner.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Applies the changes of a log, keeps all requests, and makes their nodes.
+//! Applies the changes in a session file, keeps all requests, and makes their nodes.
 
 use super::invocation::short;
 use super::patch::{self, Patch, Step};
@@ -14,15 +14,15 @@ use treelined_core::timestamp::Millis;
 /// An element of the list of requests.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    /// The index of the request; `None` if the element is not a request, or repeats one.
+    /// The index of the request; `None` if the element is not a request, or repeats a request.
     request: Option<usize>,
-    /// The last request up to here.
+    /// The index of the last request in the list up to this element.
     last: Option<usize>,
 }
 
 pub(super) struct ChatReader {
     member: Member,
-    /// The name of the file. It is the id of a session whose state does not say one.
+    /// The name of the file. It is the id of a session whose state does not have the id.
     stem: String,
     requests: Vec<Request>,
     by_id: HashMap<Box<str>, usize>,
@@ -355,7 +355,8 @@ struct Pen<'p> {
     request: &'p Request,
     tip: Option<u32>,
     made: usize,
-    /// Whether it is the last request. Its response may still grow: a log has its state before its parts.
+    /// Whether the request is the last one. Its response may still grow, because a session file has the state of a
+    /// response before its parts.
     is_open: bool,
 }
 
@@ -378,7 +379,7 @@ impl Pen<'_> {
             (None, State::Cancelled) => "aborted",
             _ => return,
         };
-        // The last message of the model tells how the response has ended.
+        // The last message of the model gets the note how the response has ended.
         let nodes = self.member.nodes.get_mut(asked..).unwrap_or_default();
         let last = nodes.last_mut();
         match last.filter(|node| node.kind == NodeKind::Assistant) {
@@ -409,7 +410,7 @@ impl Pen<'_> {
         }
         let last = request.outcome.rounds.last();
         if last.is_some_and(|last| !last.calls.is_empty()) {
-            // The words after the last call are in no round.
+            // No round has the words after the last call.
             let is_call = |part: &Part| matches!(part.kind, PartKind::Call { .. });
             let after = request.response.iter().rposition(is_call);
             let rest = after.and_then(|after| request.response.get(after + 1..));

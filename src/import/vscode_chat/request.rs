@@ -13,9 +13,9 @@ use treelined_core::timestamp::Millis;
 #[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) id: Box<str>,
-    /// The index of the request that was before it in the list.
+    /// The index of the request that was before this one in the list.
     pub(super) parent: Option<usize>,
-    /// The number of the record that added it.
+    /// The number of the record that added the request.
     pub(super) number: u64,
     pub(super) time: Option<Millis>,
     pub(super) message: Option<Place>,
@@ -25,7 +25,7 @@ pub(super) struct Request {
     pub(super) ended: Option<Millis>,
     /// Whether the request is hidden, and the next message removes it.
     pub(super) is_removed: bool,
-    /// The same in files of older versions.
+    /// Like `is_removed`, for files of older versions.
     pub(super) was_removed: bool,
     pub(super) response: Vec<Part>,
     pub(super) outcome: Outcome,
@@ -49,7 +49,7 @@ pub(super) struct Part {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PartKind {
-    /// An entry can show it.
+    /// An entry can show the part.
     Said,
     /// A call, with its id and the name of its tool.
     Call {
@@ -62,7 +62,7 @@ pub(super) enum PartKind {
 /// The result of a request.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Whether there is one.
+    /// Whether the request has a result.
     pub(super) is_there: bool,
     pub(super) rounds: Vec<Round>,
     /// The place of the error.
@@ -80,7 +80,7 @@ pub(super) struct Round {
 pub(super) struct Call {
     pub(super) id: Box<str>,
     pub(super) name: Box<str>,
-    /// The place of its result.
+    /// The place of the call's result.
     pub(super) result: Option<Place>,
 }
 
@@ -114,7 +114,7 @@ impl Request {
             "modelId" => self.model = text(value).map(|model| (&*short(&model)).into()),
             "isHidden" => self.was_removed = value == Some(b"true"),
             "shouldBeRemovedOnSend" => {
-                // Only the end of the response is removed if the object says from where on.
+                // If the object says where the removed part begins, only the end of the response is removed.
                 let is_part = value.is_some_and(|it| json::get(it, "afterUndoStop").is_some());
                 self.is_removed = value.is_some_and(|it| it != b"false") && !is_part;
             }

@@ -16,7 +16,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap()
 }
 
-/// The conversation in a log.
+/// The conversation in a session file.
 fn mapped(log: &str) -> MappedMember {
     read(&VscodeChat, "s.jsonl", log.as_bytes());
     let mut members = imported(&VscodeChat, "s.jsonl", log.as_bytes());
@@ -146,7 +146,7 @@ fn changes_that_do_not_fit_are_counted_and_change_nothing() {
     let mapped = mapped(&lines(&log));
     assert_eq!(mapped.drawn(), "0 - user One?\n1 0 assistant Yes.…*");
     assert_eq!(mapped.member.origin_only["bad patch"], bad.len() as u64);
-    // A change without a state before it fits nothing either.
+    // A change without a state before it does not fit either.
     let mapped = self::mapped(&lines(&[json!({ "kind": 2, "k": ["requests"], "v": [] })]));
     assert_eq!(mapped.member.origin_only["bad patch"], 1);
 }
