@@ -99,7 +99,7 @@ fn database(path: &Path, tools: &[Tool]) -> Recognition {
     bad
 }
 
-/// The tool whose exports begin like this. `None` if it is not a list of conversations.
+/// The tool whose exports begin like this. `None` if this is not the beginning of a list of conversations.
 fn export_writer(head: &[u8]) -> Option<Recognition> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     let start = json::skip_space(head, 0);

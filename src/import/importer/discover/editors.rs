@@ -41,8 +41,8 @@ pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
     }
 }
 
-/// The default locations of a tool: that of Cline's program, that of VS Code, and those of other editors that are
-/// there.
+/// The default locations of a tool: the location of Cline's program, the location in VS Code, and the locations in
+/// other editors that exist.
 pub(super) fn default_places(
     tool: Tool,
     home: &Path,
@@ -116,8 +116,9 @@ pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
     name == HISTORY.as_bytes() || is_session
 }
 
-/// The tool that has written a file of this name: the extension in whose storage it is, else the one of `tools` if
-/// only one is asked for, else Cline, or Roo Code if the task has a separate file for its facts.
+/// The tool that has written a file of this name. It is the tool whose extension has the file in its storage. Without
+/// such a tool, it is the tool in `tools` if there is only one. Otherwise it is Roo Code if the task has a separate
+/// file for its facts, else Cline.
 pub(super) fn writer(path: &Path, tools: &[Tool]) -> Option<Tool> {
     if !has_source(Tool::Cline, path) {
         return None;

@@ -30,8 +30,8 @@ pub(super) fn variable(environment: Environment<'_>, name: &str) -> Option<PathB
     value.filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The folders in which VS Code and the editors that are made from it keep the data of a user. The first one may be
-/// missing, so that a report can name it; the others exist.
+/// The folders in which VS Code and the editors that are made from it keep the data of a user. The first folder may be
+/// missing, so that a report can name it; the other folders exist.
 pub(super) fn editor_folders(home: &Path, environment: Environment<'_>) -> Vec<PathBuf> {
     let configurations = match APPLICATION_SUPPORT {
         Some(folder) => home.join(folder),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use treelined_core::agent::Tool;
 
-/// If several exports have the same conversation with the same bytes, keeps only one of these sources. If one was
-/// imported before, it is kept.
+/// If several exports have the same conversation with the same bytes, keeps only one of these sources. If one of them
+/// was imported before, this one is kept.
 pub(super) fn drop_repeated(sources: &mut Vec<Source>, ledger: &Ledger) {
     let is_known = |source: &Source| {
         let row = ledger.source(source.tool, &source.name());
@@ -39,7 +39,7 @@ pub(super) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// A sort key for paths. Keys are in the same order as paths, which compare part by part, but compare faster.
+/// A sort key for paths. Keys have the same order as paths, but are faster to compare: paths are compared part by part.
 pub(super) fn path_order(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };

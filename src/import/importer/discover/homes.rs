@@ -173,7 +173,7 @@ fn opencode(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folders at and below `folder` in which a home of the tool may appear later, as far as they are there.
+/// The folders at and below `folder` in which a home of the tool may appear later, if these folders exist.
 pub(super) fn parents(tool: Tool, folder: &Path) -> Vec<PathBuf> {
     let mut parents = vec![folder.to_owned()];
     if tool == Tool::VscodeChat {
@@ -190,7 +190,7 @@ pub(super) fn parents(tool: Tool, folder: &Path) -> Vec<PathBuf> {
     parents
 }
 
-/// The folders with chats below a folder of VS Code's user data, or below one of a workspace.
+/// The folders with chats below a folder of VS Code's user data, or below the folder of a workspace.
 fn chats(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for storage in ["workspaceStorage", "User/workspaceStorage"] {

@@ -2,8 +2,8 @@
 //!
 //! A path names a file or a folder. If the user names a tool, a file is read as a file of that tool. Otherwise the
 //! content of the file shows which tool wrote it. If a folder has the layout in which a tool keeps its sessions, the
-//! layout shows which files are sources ([`homes`]). In other folders, the content of each file shows it
-//! ([`content`]). Symbolic links below a path are not followed.
+//! layout shows which files are sources ([`homes`]). In other folders, the content of each file shows whether it is a
+//! source ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
 mod editors;
@@ -199,7 +199,7 @@ pub(crate) enum WatchScope {
     Tree,
     /// The files in the folder itself.
     Files,
-    /// Only the folders in the folder, since a tool may keep its sessions in a new one.
+    /// Only the folders in the folder, because a tool may keep its sessions in a new folder.
     Folders,
 }
 

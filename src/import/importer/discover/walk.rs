@@ -15,11 +15,11 @@ pub(super) struct Walk {
     folders: Vec<Arc<Folder>>,
     /// The files that are listed and not returned yet.
     files: Vec<PathBuf>,
-    /// This folder is not searched, nor are the folders below it.
+    /// This folder and the folders below it are not searched.
     except: PathBuf,
     trees: Vec<PathBuf>,
     failures: Vec<(PathBuf, io::Error)>,
-    /// The folders that were listed. Each has its status from before the list.
+    /// The folders that were listed. Each has its status from before it was listed.
     pub(super) listed: Vec<(PathBuf, Status)>,
 }
 
@@ -76,7 +76,7 @@ impl Walk {
         for (name, kind) in listed {
             let path = folder.path().join(&name);
             let kind = match kind {
-                // The list does not say the kind of this file, so its status is read.
+                // The list does not have the kind of this file, so its status is read.
                 FileKind::Unknown => kind_of(&path),
                 kind => kind,
             };

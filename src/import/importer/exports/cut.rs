@@ -2,7 +2,7 @@
 
 use treelined_core::bytes::part;
 
-/// The longest object that is read, in bytes. An object is in memory as a whole; a longer one is only counted.
+/// The longest object that is read, in bytes. An object is in memory as a whole; a longer object is only counted.
 pub(super) const LONGEST: usize = 64 << 20;
 /// After an object of more bytes than this, its memory is freed.
 const LARGE: usize = 8 << 20;
@@ -40,7 +40,7 @@ pub(super) enum End {
     Other(u64),
 }
 
-/// Reads the stream in chunks of any size. It is linear, and keeps at most one object in memory.
+/// Reads the stream in chunks of any size. Takes linear time, and keeps at most one object in memory.
 #[derive(Debug)]
 pub(super) struct Cutter {
     place: Place,

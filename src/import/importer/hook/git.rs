@@ -1,5 +1,5 @@
-//! Finds the position of a folder in git, that is its branch and commit. Only git's files are read: to start git
-//! would run programs that the configuration of the folder names.
+//! Finds the position of a folder in git, that is its branch and commit. Only git's files are read. git itself is not
+//! started, because it would run programs that the configuration of the folder names.
 
 use crate::importer::source::regular;
 use std::io::Read;
@@ -46,8 +46,8 @@ fn git_folder(root: &Path) -> Option<PathBuf> {
     Some(root.join(named))
 }
 
-/// The branch that `HEAD` names. A repository with tables of references has `refs/heads/.invalid` there, which is not
-/// a branch.
+/// The branch that `HEAD` names. In a repository with tables of references, `HEAD` names `refs/heads/.invalid`, which
+/// is not a branch.
 fn branch_of(name: &str) -> Option<String> {
     let branch = name.strip_prefix("refs/heads/")?;
     (branch != ".invalid").then(|| branch.to_owned())
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(said(&root.join("tree")), of("other", COMMIT));
     }
 
-    /// A repository may be made to deceive its reader: no content of other files may get out.
+    /// A malicious repository must not make the reader reveal the content of other files.
     #[test]
     fn hostile_files_of_git_say_nothing() {
         let folder = tempfile::tempdir().unwrap();

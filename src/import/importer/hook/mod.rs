@@ -2,9 +2,9 @@
 //! conversations (protocol.md §3.17).
 //!
 //! [`request`] reads the input of a hook ([`event`]), finds the files ([`place`]), and writes a request into
-//! `.imports/requests` ([`requests`]). [`take`] imports the requested files. The hook starts it in the background. If
-//! another import is running then, that import calls it at its end. [`log`] writes a line for each failure, because
-//! the stderr of a hook is not shown.
+//! `.imports/requests` ([`requests`]). [`take`] imports the requested files. The hook starts [`take`] in the
+//! background. If another import is running at this time, that import calls [`take`] at its end. [`log`] writes a line
+//! for each failure, because the stderr of a hook is not shown.
 
 mod event;
 mod git;

@@ -70,7 +70,7 @@ fn within(homes: &[Home], named: &str, environment: Environment<'_>) -> Result<P
 }
 
 /// The rollouts of a Codex thread and of its subagents. The id of the thread has the time at which it began, and
-/// rollouts are in a folder for each day. The neighbouring days are searched too, since the time zone of the machine
+/// rollouts are in a folder for each day. The neighbouring days are searched too, because the time zone of the machine
 /// is not known.
 fn rollouts(homes: &[Home], thread: &str) -> Result<Vec<PathBuf>> {
     let id = uuid::Uuid::try_parse(thread).ok();

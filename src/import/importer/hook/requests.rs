@@ -106,8 +106,8 @@ impl Requests {
         named.map_err(failed)
     }
 
-    /// Takes the lock that is needed to handle requests. It is released when the file is closed. `None` if another
-    /// process holds it until `until`.
+    /// Takes the lock that is needed to handle requests. The lock is released when the file is closed. `None` if
+    /// another process holds the lock until `until`.
     pub(super) fn lock(&self, until: Instant) -> Result<Option<File>> {
         let name = OsStr::new(LOCK);
         let created = match self.0.create(name) {
@@ -133,7 +133,7 @@ impl Requests {
         }
     }
 
-    /// The requests that wait with the names of their files, oldest first. The request is `None` if it cannot be
+    /// The waiting requests, each with the name of its file, oldest first. A request is `None` if its file cannot be
     /// read.
     pub(super) fn waiting(&self) -> Result<Vec<(OsString, Option<Request>)>> {
         let mut names = self.names()?;

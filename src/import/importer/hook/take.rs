@@ -25,7 +25,7 @@ const UNREST: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// The pause between two attempts to import while another import runs.
 const BUSY: Duration = Duration::from_millis(50);
-/// The most imports of one file that changes again and again. The next hook's import brings the rest.
+/// The most imports of one file that changes again and again. The import of the next hook imports the rest.
 const MAX_ROUNDS: usize = 4;
 
 /// The position in git of each conversation, by its tool and native id.
@@ -54,8 +54,8 @@ struct Imported {
 /// another import is running, waits for its end, at most `patience`. Then it fails with `importBusy`, and the
 /// requests stay for a later call.
 ///
-/// A file is imported again if it changes soon after its import, since a tool may write after its hook. It is also
-/// imported again if its last answer, or that of a subagent, was held back because it was too new.
+/// A file is imported again if it changes soon after its import, because a tool may write after its hook. It is also
+/// imported again if its last answer, or the last answer of a subagent, was held back because the answer was too new.
 pub fn take(store: &Store, patience: Duration, redact: MakeRedact<'_>) -> Result<Vec<Error>> {
     let until = Instant::now() + patience;
     let Some(requests) = Requests::existing(store.path()) else {
@@ -128,7 +128,7 @@ fn import(
     for ((tool, has_ended), paths) in wanted {
         let status = |path: &PathBuf| Some((path.clone(), SourceStatus::of_database(path).ok()));
         let before: BTreeMap<_, _> = paths.keys().filter_map(status).collect();
-        // A missing path is left out, because the import would refuse all paths.
+        // A missing path is left out, because the import refuses all paths if one is missing.
         let is_there = |(_, status): &(&PathBuf, &Option<SourceStatus>)| status.is_some();
         let there = before.iter().filter(is_there);
         let of_tool = places.iter().filter(|((of, _), _)| of == tool);
@@ -189,8 +189,8 @@ fn run(
 }
 
 impl Imported {
-    /// The files to import again. As soon as answers that were held back may be imported, these are all files. Until
-    /// then, they are the files that have changed.
+    /// The files to import again. Until the held-back answers may be imported, these are the files that have changed.
+    /// After that, these are all files.
     fn again(&self) -> Groups {
         let counts = |at| at <= SystemSource.now_ms();
         if !self.held_until.is_some_and(counts) {

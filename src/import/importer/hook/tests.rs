@@ -52,7 +52,7 @@ fn the_events_of_each_tool_are_read() {
             some("s"),
             false,
         ),
-        // Once a null hid the other names.
+        // Once a `null` in one member hid the names in the other members.
         (
             r#"{"session_id":null,"thread-id":"t","hook_event_name":null,"type":"agent-turn-complete"}"#,
             None,
@@ -64,7 +64,7 @@ fn the_events_of_each_tool_are_read() {
     }
 }
 
-/// Once a file that became a pipe after its folder was listed kept the hook waiting.
+/// Once the hook did not end if a file became a pipe after its folder was listed.
 #[test]
 fn a_pipe_in_place_of_a_rollout_is_not_waited_for() {
     let machine = Machine::new();
@@ -204,7 +204,7 @@ fn a_hook_names_only_files_of_its_tool() {
 #[test]
 fn a_thread_of_codex_is_found_by_the_time_in_its_id() {
     let machine = Machine::new();
-    // This is 2026-03-01T23:30:00Z. With a clock two hours ahead, it is the next day.
+    // This is 2026-03-01T23:30:00Z. In a time zone two hours ahead of UTC, it is the next day.
     let id = "019cabc5-9740-7000-8000-000000000001";
     let at = uuid::Uuid::try_parse(id)
         .unwrap()
@@ -284,8 +284,8 @@ fn requests_are_kept_in_order_and_damaged_ones_are_named() {
     assert!(requests.waiting().unwrap().is_empty());
 }
 
-/// The file with the lock and files of killed processes once counted as requests. After enough of them each hook was
-/// refused, and no import removed them.
+/// Once the file with the lock and the files of killed processes counted as requests. When there were enough such
+/// files, each hook was refused, and no import removed the files.
 #[test]
 fn only_requests_fill_the_folder() {
     let machine = Machine::new();

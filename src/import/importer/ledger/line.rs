@@ -11,7 +11,7 @@ use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
 
-/// The member of a source whose last entries are not imported yet, since they may be incomplete.
+/// The member of a source whose last entries are not imported yet, because they may be incomplete.
 pub(super) const HELD: &[u8] = b"\"held\":true";
 
 /// A line of the ledger.
@@ -20,7 +20,7 @@ pub(super) enum Line {
     Source(SourceRow),
     Database(DatabaseRow),
     Session(SessionRow),
-    /// The tool, the native id of its session, and the id of the session of treelined that has it.
+    /// The tool, the id of a native session, and the id of the session in treelined that has the native session.
     Placement(Tool, String, String),
 }
 
@@ -86,7 +86,7 @@ struct StoredStatus {
 
 impl Line {
     /// Reads a line. `None` if it is damaged or was written by a newer program. A derived decoder would take eight
-    /// times as long, since it buffers all members until it finds the type.
+    /// times as long, because it buffers all members until it finds the type.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let line = Members(bytes);
         let [kind, tool] = json::get_each(bytes, ["type", "tool"]);

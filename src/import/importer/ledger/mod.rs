@@ -251,7 +251,7 @@ impl Ledger {
         )
     }
 
-    /// The databases of the sources that are not imported in their present state.
+    /// The databases that have a source whose present state is not imported.
     pub(crate) fn incomplete(&self, sources: &[Source]) -> HashSet<(Tool, String)> {
         let is_noted = |source: &Source| {
             let row = self.source(source.tool, &source.name());
@@ -264,7 +264,7 @@ impl Ledger {
             .collect()
     }
 
-    /// Adds the row of each database all of whose sources are imported.
+    /// Adds the rows of the databases whose sources are all imported.
     pub(crate) fn note_databases(
         &mut self,
         databases: Vec<DatabaseRow>,
@@ -325,7 +325,7 @@ impl Ledger {
         sessions
     }
 
-    /// The imported sessions whose id begins like this.
+    /// The imported sessions whose id begins with `start`.
     pub(crate) fn beginning_with<'l>(&'l self, start: &str) -> Vec<&'l str> {
         let noted = self.sessions.keys().map(|(_, id)| id.as_str());
         let targets = self.all().flat_map(|row| &row.targets).map(String::as_str);
@@ -363,7 +363,7 @@ impl Ledger {
             })
         };
         self.append(forgotten.into_iter().map(without).collect())?;
-        // Outdated lines may contain names of sessions in which later imports have replaced secrets.
+        // Outdated lines may contain names of sessions as they were before later imports replaced secrets in them.
         let compacted = self.compact();
         compacted.map_err(|error| Error::io("write the ledger of imports", &error))?;
         Ok(origins)

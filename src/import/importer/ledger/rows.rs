@@ -10,8 +10,8 @@ use treelined_core::timestamp::Millis;
 /// The beginning of the name of a row that has native sessions and no source.
 const PLACEMENT: &str = "session ";
 
-/// The name of the row that says which native sessions a session has. It cannot be the name of a source, since these
-/// are absolute paths.
+/// The name of the row that says which native sessions a session has. It cannot be the name of a source, because names
+/// of sources are absolute paths.
 pub(crate) fn placement_name(session: &str) -> String {
     format!("{PLACEMENT}{session}")
 }
@@ -57,8 +57,8 @@ pub(crate) struct SessionRow {
     pub(crate) trashed: bool,
     /// The length of the session file after that import, in bytes; 0 if unknown.
     pub(crate) len: u64,
-    /// The session in the report of that import, as JSON. It is decoded on demand, because an import needs few of
-    /// them.
+    /// The session in the report of that import, as JSON. It is decoded on demand, because an import needs few of these
+    /// reports.
     pub(super) row: Option<Box<RawValue>>,
     /// Whether entries of the session that another program wrote stand for nodes of the tool.
     pub(crate) is_home: bool,
@@ -82,7 +82,7 @@ impl SessionRow {
     }
 }
 
-/// A database all of whose sessions were imported, with its status at that time.
+/// A database whose sessions were all imported, with its status at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseRow {
     pub(crate) tool: Tool,

@@ -5,7 +5,7 @@ use super::rows::{DatabaseRow, SessionRow, SourceRow};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// A line of the ledger, and its row once it was needed.
+/// A line of the ledger. Its row is kept after it was needed for the first time.
 #[derive(Debug)]
 pub(super) struct Stored<R> {
     /// The range of the line in the text of the ledger, in bytes.

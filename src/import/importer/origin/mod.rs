@@ -1,14 +1,14 @@
 //! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.9).
 //!
-//! The folder of a source has segments and the manifest that lists them. A segment has the bytes that the source
-//! gained since the previous one, compressed by Zstandard. If a source does not begin with the kept bytes any more, a
-//! new folder begins, with the next generation in its name. Only one import writes at a time: it holds the lock of
-//! the ledger.
+//! The folder of a source has segments and the manifest that lists them. A segment has the bytes that the source gained
+//! since the previous segment, compressed by Zstandard. If a source does not begin with the kept bytes any more, a new
+//! folder is used, with the next generation in its name. Only one import writes at a time: it holds the lock of the
+//! ledger.
 //!
-//! Unfinished files are in the folder of all origins. So the next import finds the files of a killed import even if
-//! it reads no source. After a crash, there may be a segment that the manifest does not list: the next import
-//! replaces it. Or the manifest may list segments whose bytes never reached the disk: they are skipped and kept
-//! again.
+//! Unfinished files are in the folder of all origins. So the next import finds the files of a killed import even if it
+//! reads no source. After a crash, there may be a segment that the manifest does not list: the next import replaces it.
+//! Or the manifest may list segments whose bytes never reached the disk: these segments are skipped, and their bytes
+//! are kept again.
 
 mod manifest;
 mod names;
@@ -130,7 +130,7 @@ impl Origins {
         self.writer_of(tool, &name, &name)
     }
 
-    /// The writer of the source with the key `key`. `path` is the path that the manifest has.
+    /// The writer of the source with the key `key`. `path` is the path for the manifest.
     pub(super) fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
         let hash = Sha256::new()
             .chain_update(tool.name())

@@ -1,4 +1,4 @@
-//! The facts about a source, and the ways in which its reading fails.
+//! The facts about a source, and the ways in which a scan of it can fail.
 
 use crate::importer::limits::Limits;
 use crate::importer::origin::Origins;
@@ -54,7 +54,7 @@ pub(crate) enum Medium {
     Extracted(&'static dyn Extraction),
 }
 
-/// Makes records of native sessions that are not one file each: they are rows of a database, or many JSON files.
+/// Makes the records of native sessions that are not files of records, but rows of a database or many JSON files.
 pub(crate) trait Extraction: Sync {
     /// The native sessions in a database, folder or export.
     fn parts(&self, path: &Path) -> Result<Parts, SourceFailure>;
@@ -111,7 +111,7 @@ pub(crate) enum SideKind {
     Folder,
 }
 
-/// A source that cannot be imported, with the reason. Other sources are imported all the same.
+/// A source that cannot be imported, with the reason. Other sources are still imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFailure {
     pub(crate) tool: Option<Tool>,
@@ -124,7 +124,7 @@ pub(crate) struct SourceFailure {
 /// The reason why a scan has failed.
 #[derive(Debug)]
 pub(crate) enum ScanFailure {
-    /// The source cannot be read. Other sources are imported all the same.
+    /// The source cannot be read. Other sources are still imported.
     Source(SourceFailure),
     /// The import ends, because it was cancelled or its own files cannot be written.
     Import(Error),
@@ -236,7 +236,7 @@ pub(crate) struct Scan {
     pub(crate) unparsable: Vec<Place>,
     /// The SHA-256 of the first `len` bytes.
     pub(crate) prefix_hash: [u8; 32],
-    /// The fault because of which a compressed file could not be read to its end.
+    /// The fault that ended the read of a compressed file before its end.
     pub(crate) damage: Option<SourceFailure>,
     /// The status of the file before it was read; `None` for a part.
     pub(super) status: Option<Status>,

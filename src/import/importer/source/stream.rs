@@ -13,8 +13,8 @@ use treelined_core::agent::Tool;
 use treelined_core::bytes::part;
 use treelined_files::os::file::Status;
 
-/// If a file is missing, it is looked for again this often, with this pause. Codex compresses and moves files while
-/// other programs read them.
+/// The number of further attempts to open a missing file, and the pause between two attempts. Codex compresses and
+/// moves files while other programs read them.
 const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The ending of compressed files.
@@ -28,7 +28,7 @@ pub(super) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Result<(), ScanFailure>;
 pub(super) struct StreamEnd {
     /// The status of the file before it was read; `None` for a part.
     pub(super) status: Option<Status>,
-    /// The fault because of which a compressed file could not be read to its end.
+    /// The fault that ended the read of a compressed file before its end.
     pub(super) damage: Option<SourceFailure>,
 }
 
@@ -55,7 +55,7 @@ impl Source {
         let decoder = zstd::stream::read::Decoder::new(plain);
         let decoder = decoder.map_err(|error| self.unreadable(&error))?;
         match self.read_all(decoder, take) {
-            // The bytes before the damage are imported all the same.
+            // The bytes before the damage are still imported.
             Err(ScanFailure::Source(failure)) if failure.kind != TOO_LARGE => {
                 end.damage = Some(failure);
             }

@@ -40,7 +40,8 @@ struct Schema {
     tables: &'static [Table],
     /// The table that has the version of the schema, and the newest version that can be read.
     version: Option<(&'static str, i64)>,
-    /// A table that gets a new row for each change. With it, the times of changes in place are not needed.
+    /// A table that gets a new row for each change. If a tool has such a table, the times of changes in place are not
+    /// needed.
     history: Option<&'static str>,
 }
 
@@ -194,7 +195,7 @@ impl Database {
         out: &mut dyn Write,
     ) -> Result<(), NativeError> {
         open::limit_values(&self.connection, most).map_err(failed)?;
-        // All tables are read in one transaction, so that they fit together. The transaction never writes.
+        // All tables are read in one transaction, so that their rows have the same state. The transaction never writes.
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
         for table in &self.tables {
             let Some(rows) = table.rows.get(id) else {

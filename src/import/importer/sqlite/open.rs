@@ -1,9 +1,9 @@
 //! Opens a database without writing into its folder.
 //!
-//! SQLite writes into the folder of a database in two cases. In write-ahead mode it makes the files `-wal` and
-//! `-shm`. If a crash has left a file `-journal`, it takes back the changes of the last transaction. In these cases
-//! the database is copied together with these files, and the copy is opened. Every other database is opened in place,
-//! read only.
+//! SQLite writes into the folder of a database in two cases. In write-ahead mode it makes the files `-wal` and `-shm`.
+//! If a crash has left a file `-journal`, it rolls back the changes of the last transaction. In these cases the
+//! database is copied together with these files, and the copy is opened. Every other database is opened in place, read
+//! only.
 
 use super::super::native::{FaultKind, NativeError};
 use super::fault::failed;
@@ -143,7 +143,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// Whether the file is so new that a further change might leave its time equal.
+    /// Whether the file is so new that a further change might not change its time.
     fn is_fresh(&self) -> bool {
         let Some((_, seconds, nanos)) = self.content else {
             return false;

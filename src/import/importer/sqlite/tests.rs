@@ -31,8 +31,8 @@ fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<MappedMember> {
         .collect()
 }
 
-/// opencode itself wrote the fixture. It has three questions, a fork before the third, a revert to the position
-/// before it, another question, a revert that was undone, a compaction, and one more question.
+/// opencode itself wrote the fixture. It has three questions, a fork before the third, a revert to the position before
+/// the third question, another question, a revert that was undone, a compaction, and one more question.
 #[test]
 fn opencode_gives_the_tree_that_was_made_with_reverted_messages_as_a_branch() {
     let sessions = sessions(OPENCODE_DB, Tool::Opencode, &opencode::Opencode);

@@ -238,8 +238,8 @@ fn files_elsewhere_are_recognized_by_their_content() {
     );
 }
 
-/// Qwen Code writes Gemini's messages in records like those of Claude Code. Once it was taken for Claude Code, and
-/// nothing was read.
+/// Qwen Code writes Gemini's messages in records like those of Claude Code. Once such a file was taken for a file of
+/// Claude Code, and nothing was read.
 #[test]
 fn files_of_qwen_code_are_not_taken_for_those_of_others() {
     let place = Place::new();
@@ -499,7 +499,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     assert_eq!(again(&ledger).databases.len(), 1);
 }
 
-/// The name of such a file says nothing, and its tool is unknown, but it may have conversations. A database of
+/// The name of a damaged database does not show its tool, but the database may have conversations. A database of
 /// another program has none.
 #[test]
 fn a_damaged_database_is_reported_under_any_name() {
