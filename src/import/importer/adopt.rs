@@ -28,7 +28,7 @@ pub(super) struct Adoption<'a> {
     pub(super) recorded: &'a HashMap<String, Option<String>>,
     /// For each native session that continues a path: the path that was handed over to it.
     pub(super) continuations: &'a HashMap<String, Continuation>,
-    /// For each native session that no import has brought so far: the entry at which its record begins.
+    /// For each native session that was not imported so far: the entry at which its record begins.
     pub(super) records: &'a HashMap<String, String>,
 }
 
@@ -38,7 +38,7 @@ pub(super) type Records<'a> = HashMap<String, Record<'a>>;
 /// The state of the comparison after a planned entry.
 #[derive(Clone, Copy)]
 struct Compared<'a> {
-    /// The index of the first planned entry above this one, or of this one.
+    /// The index of the topmost planned entry above this entry, or of this entry itself.
     root: usize,
     /// The position at which the comparison of the entries below continues.
     next: Next<'a>,
@@ -50,7 +50,7 @@ enum Next<'a> {
     Nowhere,
     /// In the path that was handed over.
     Handed(&'a Continuation, Cursor),
-    /// In the record, after the entry of this planned entry. The exact position is not computed yet.
+    /// In the record, after the entry that stands for this planned entry. The exact position is not computed yet.
     Behind,
     Recorded(At),
     /// In the record, but the record lacks the message above.
@@ -319,7 +319,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// The position after a node in the path that was handed over; `None` if the path continues with something else.
+    /// The position after a node in the path that was handed over; `None` if the path continues with another message.
     fn after(
         &self,
         contents: &mut dyn Contents,
@@ -367,8 +367,8 @@ impl<'a> Adoption<'a> {
         Ok(same.map(|(id, _)| id.clone()))
     }
 
-    /// If a native session has none of the messages that were handed over, it becomes a branch below the last of
-    /// them.
+    /// If a native session has none of the messages that were handed over, it becomes a branch below the last of these
+    /// messages.
     fn rewritten(&self, compared: &[Compared<'_>], same: &HashSet<usize>, adopted: &mut Adopted) {
         let roots = self.planned.entries.iter().enumerate();
         let roots = roots.filter(|(at, entry)| entry.parent.is_none() && !same.contains(at));

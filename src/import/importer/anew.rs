@@ -10,7 +10,7 @@ use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
 /// The names of all sources of a session. Sources that are not in `found` are added to it if their files still exist.
-/// Fails with `importFailed` if the file of one is missing, because the new session file would lack its entries.
+/// Fails with `importFailed` if the file of a source is missing, because the new session file would lack its entries.
 pub(super) fn sources(
     session: &str,
     session_dir: &Path,

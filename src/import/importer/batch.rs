@@ -51,8 +51,8 @@ pub(super) struct Batch {
     /// For each session, the number of subagents that it spawned.
     pub(super) spawned: HashMap<String, u64>,
     pub(super) forest: Forest,
-    /// The sessions that are not written because their nodes could not be compared, each with the error. From these
-    /// sessions conversations were handed over.
+    /// The sessions that are not written because their nodes could not be compared, each with the error. Conversations
+    /// of these sessions were handed over.
     pub(super) not_compared: HashMap<usize, Error>,
     redaction: Redaction,
 }
@@ -353,7 +353,7 @@ impl Batch {
         files
     }
 
-    /// The error of the first session of a source that was not written.
+    /// Of the sessions of a source that were not written, the error of the first one.
     pub(super) fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
         self.sessions_of(source)
             .find_map(|at| failed.get(&at).cloned())

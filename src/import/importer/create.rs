@@ -56,8 +56,8 @@ impl SessionWork<'_> {
         }
     }
 
-    /// Writes the file of a new session. The file gets its name once it is complete. The name becomes durable when
-    /// the returned folder is synced. If there is an older file of the session, it goes to the trash just before.
+    /// Writes the file of a new session. The file gets its name once it is complete. The name becomes durable when the
+    /// returned folder is synced. An older file of the session is moved to the trash just before.
     pub(super) fn create(
         mut self,
         store: &Store,

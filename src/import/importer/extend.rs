@@ -116,7 +116,7 @@ impl SessionWork<'_> {
     }
 
     /// Writes the planned entries, if there are any. The last line is the leaf record. False if nothing was written,
-    /// since shed branches had to be moved back first.
+    /// because shed branches had to be moved back first.
     fn write(
         &mut self,
         planned: &Extension,
@@ -155,7 +155,7 @@ impl SessionWork<'_> {
         }
         let from = planned.steps.last().map(|step| step.id.to_string());
         let from = from.or_else(|| leaf.id.clone());
-        // The number includes leaf records, so that each leaf record gets another id.
+        // The number includes leaf records, so that each leaf record gets a different id.
         let entries = tree.node_count() + planned.steps.len();
         for step in &planned.steps {
             self.check()?;
@@ -194,7 +194,7 @@ impl SessionWork<'_> {
         Ok(true)
     }
 
-    /// The ids of the entries that the planned lines are placed below, or name.
+    /// The ids of the entries that the planned lines name, as parents or in other members.
     fn used(&self, planned: &Extension, labels: &[Vec<u8>]) -> Vec<String> {
         let mut used: Vec<String> = Vec::new();
         for step in &planned.steps {
@@ -224,7 +224,7 @@ impl SessionWork<'_> {
         .collect()
     }
 
-    /// The new name of the session: the tool's title, if the session has no name, or a name that an import gave.
+    /// The new name of the session: the tool's title, if the session has no name or has a name from an import.
     fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
         let title = self
             .row
@@ -254,10 +254,10 @@ fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
 struct Leaf {
     at: Option<Node>,
     id: Option<String>,
-    /// Whether the leaf is where the last import left it: at the entry at which the tool continued. False if the user
-    /// has moved the leaf since, or if the last import kept the user's leaf.
+    /// Whether the leaf is still at the position where the last import left it: the entry at which the tool continued.
+    /// False if the user has moved the leaf since then, or if the last import kept the user's leaf.
     is_left_by_import: bool,
-    /// Whether an earlier import has brought conversations of the tool.
+    /// Whether an earlier import has written conversations of the tool.
     has_import: bool,
     /// The positions in git that the leaf record of the tool's last import has.
     git: InGit,
@@ -270,7 +270,7 @@ impl Leaf {
         let numbers = (0..tree.node_count()).rev();
         let nodes = numbers.filter_map(|number| tree.node(number));
         let adopted = &work.tree.adopted;
-        // A file without a leaf record of an import was shortened, so the user has not moved its leaf since.
+        // A file without a leaf record of an import was shortened, so the user has not moved its leaf since then.
         let mut is_left_by_import = adopted.guests.is_empty();
         let (mut has_import, mut git) = (false, InGit::default());
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
@@ -317,7 +317,7 @@ struct Extension {
     revised: u64,
     /// The entry at which the tool continues.
     leaf: Option<String>,
-    /// For each replaced entry its newer version, and for each adopted node its entry.
+    /// For each replaced entry, its newer version. For each adopted node, its entry.
     newer: HashMap<NodeId, Option<String>>,
 }
 
@@ -415,8 +415,7 @@ enum Renewal {
     None,
     /// The tool has changed the entry, or an entry above it.
     Revised,
-    /// The parent of the entry was missing at the last import and is found now. The same holds for all entries below
-    /// it.
+    /// The parent of the entry, or of an entry above it, was missing at the last import and is found now.
     Moved,
 }
 
@@ -478,7 +477,7 @@ fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, 
     (latest, latest)
 }
 
-/// Whether the mapper now makes another entry than the newest version in the file.
+/// Whether the entry that the mapper makes now differs from the newest version in the file.
 fn has_changed(
     work: &SessionWork<'_>,
     contents: &mut dyn Contents,

@@ -1,5 +1,4 @@
-//! The position in git of an imported session (session-file.md §5.8): as the tool's records say it, and as a hook has
-//! seen it.
+//! The position in git of an imported session (session-file.md §5.8): from the tool's records, and from a hook.
 
 use crate::family::forest::SessionTree;
 use crate::member::Member;
@@ -13,7 +12,7 @@ use treelined_core::tags::GitPlace;
 pub(super) struct InGit {
     /// The position in the tool's records.
     said: GitPlace,
-    /// The position that a hook has seen, if one has asked for the import; else empty.
+    /// The position that a hook has seen. It is empty if no hook has requested the import.
     seen: GitPlace,
 }
 
@@ -35,7 +34,7 @@ impl InGit {
     }
 
     /// Whether a hook has seen another position since `before`. A position in the tool's records does not count,
-    /// since it comes together with entries.
+    /// because it comes together with entries.
     pub(super) fn has_seen_more(&self, before: &Self) -> bool {
         !self.seen.is_empty() && self.seen != before.seen
     }
@@ -57,7 +56,7 @@ impl InGit {
         if !is_new(&self.seen, &before.seen) && !is_new(&self.said, &before.said) {
             return None;
         }
-        // The hook's position is preferred, since a tool may record only the position where the conversation began.
+        // The hook's position is preferred, because a tool may record only the position where the conversation began.
         match self.seen.is_empty() {
             true => Some(&self.said),
             false => Some(&self.seen),
@@ -106,7 +105,7 @@ mod tests {
             (known("main", ""), known("", ""), Some("main")),
             (known("main", ""), known("main", ""), None),
             (known("main", "fix"), known("main", ""), Some("fix")),
-            // The tool still says the position where the conversation began.
+            // The tool still records the position where the conversation began.
             (known("main", ""), known("main", "fix"), None),
             (known("new", ""), known("main", "fix"), Some("new")),
             (known("new", "fix"), known("main", "fix"), Some("fix")),

@@ -73,7 +73,7 @@ impl Present {
         }
     }
 
-    /// Whether a source does not exist any more, neither in its old folder nor in another one.
+    /// Whether a source does not exist any more, neither in its old folder nor in another folder.
     fn lacks(&self, source: &Source) -> bool {
         if self.names.contains(&(source.tool, source.name())) {
             return false;

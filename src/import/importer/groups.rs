@@ -72,8 +72,8 @@ mod tests {
         }
     }
 
-    /// An export once had only groups of 32 MiB. With short conversations, such a group needed more memory than all
-    /// else.
+    /// Once the groups of an export had only the limit of 32 MiB. With short conversations, such a group needed more
+    /// memory than the rest of the import.
     #[test]
     fn a_group_has_few_conversations_however_short_they_are() {
         let count = 5 * MOST_CONVERSATIONS;

@@ -10,12 +10,12 @@ pub(crate) struct Continuation {
     /// The last entry of the path.
     pub(crate) entry_id: String,
     pub(crate) handed: HandedOver,
-    /// The messages of the user below that entry which were there when the path was handed over: each id, with the words
-    /// of the messages down to it.
+    /// The messages of the user that were below this entry when the path was handed over. Each has its id, and the
+    /// words of all messages from the entry down to it.
     pub(crate) prompts: Vec<(String, Arc<str>)>,
 }
 
-/// The texts of parts, which have no white space, as one.
+/// The texts of parts, joined into one text. The texts have no white space.
 pub(crate) fn words_of(parts: &[Said]) -> String {
     parts.iter().map(|said| said.text.as_str()).collect()
 }
@@ -38,7 +38,7 @@ struct Step {
     is_summary: bool,
 }
 
-/// A position in the path: the number of the part that comes next, and the bytes of it that were passed.
+/// A position in the path: the number of the next part, and the number of its bytes that were passed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cursor {
     pub(super) part: usize,

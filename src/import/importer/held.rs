@@ -20,5 +20,5 @@ impl CopyMark {
     }
 }
 
-/// The nodes that were held back of a member, each with its mark. `None`: copies of the node cannot be recognized.
+/// The nodes of a member that were held back, each with its mark. `None`: copies of the node cannot be recognized.
 pub(super) type HeldNodes = Vec<Option<CopyMark>>;

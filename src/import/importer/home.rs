@@ -53,15 +53,15 @@ struct ContinuationRecord {
 /// The facts in a session's leaf records about native sessions of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// The native sessions that imports have brought.
+    /// The native sessions that imports have written into the session.
     natives: HashSet<String>,
     /// The nodes that imports have adopted. The key is the id that an import would give to the entry of the node, and
     /// the value is the entry that the session has instead.
     pub(super) adopted: HashMap<String, Option<String>>,
     /// For each native session, by its id: the latest continuation.
     named: HashMap<String, ContinuationRecord>,
-    /// The continuations that do not say a native id, by the hash of their paths. If several have the same hash, the
-    /// one with the most messages counts.
+    /// The continuations that do not have a native id, by the hash of their paths. If several have the same hash, the
+    /// continuation with the most messages counts.
     unnamed: HashMap<String, ContinuationRecord>,
     /// For each native session, by its id: the entries at which its records begin.
     pub(super) recorded: HashMap<String, Vec<Node>>,
@@ -138,13 +138,13 @@ impl Records {
         self.named.contains_key(native)
     }
 
-    /// Whether an import has brought a native session.
+    /// Whether an import has written a native session into the session.
     pub(super) fn has(&self, native: &str) -> bool {
         self.natives.contains(native)
     }
 
-    /// The continuation to which a native session belongs. This is the latest one that has the native id. If there is
-    /// none, it is the longest one without an id whose path is the beginning of the native session.
+    /// The continuation to which a native session belongs. It is the latest continuation with the native id. If there
+    /// is none, it is the longest continuation without an id whose path is the beginning of the native session.
     pub(super) fn continuation(
         &self,
         opened: &OpenedLog,
@@ -201,8 +201,8 @@ impl ContinuationRecord {
         }))
     }
 
-    /// The messages of the user below the path that were there when it was handed over. If the path ended with such a
-    /// message, the tool has got it as its first prompt, joined with the messages of the user right above it.
+    /// The messages of the user that were below the path when the path was handed over. If a message of the user was at
+    /// the end, the tool got this message as its first prompt, joined with the messages of the user right above it.
     fn prompts(&self, opened: &OpenedLog) -> Vec<(String, Arc<str>)> {
         let (tree, bodies) = (&opened.tree, opened.log.bodies());
         let first = tree.find(&self.entry_id);
@@ -274,8 +274,8 @@ pub(super) struct Native<'a> {
 }
 
 impl Native<'_> {
-    /// Calls `see` after each message, with the hash of all messages so far and the parts of this one. Ends after the
-    /// longest beginning that a path with `most` messages can have, and after [`MAX_BYTES`].
+    /// Calls `see` after each message, with the hash of all messages so far and the parts of this message. Ends after
+    /// the longest beginning that a path with `most` messages can have, and after [`MAX_BYTES`].
     fn walk(
         &mut self,
         most: u64,
@@ -363,7 +363,7 @@ pub(super) struct Homes<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) homes: HashMap<String, String>,
-    /// The native sessions that have no text so far, but of which there is a record.
+    /// The native sessions that have no text so far, but have a record.
     pub(super) silent: HashSet<String>,
 }
 
@@ -489,7 +489,7 @@ impl Homes<'_> {
 struct Offer {
     session_id: String,
     /// The number of messages in the path, and the time when it was handed over. The greatest rank is chosen: if two
-    /// paths are equal, the agent most likely continues the one that was handed over last.
+    /// paths are equal, the agent most likely continues the path that was handed over last.
     rank: (u64, Millis),
 }
 
@@ -500,8 +500,8 @@ struct Offers {
     imported: HashMap<String, String>,
     /// For each native session: the best offer among paths that have not changed since they were handed over.
     same: HashMap<String, Offer>,
-    /// For each native session, and for each hash of a path that has changed since: the best offer. It counts only if
-    /// the beginning of the native session has this hash.
+    /// For each native session, and for each hash of a path that has changed since it was handed over: the best offer.
+    /// The offer counts only if the beginning of the native session has this hash.
     changed: HashMap<String, HashMap<String, Offer>>,
     /// For each native session that a recorder has recorded: the session with the record, if both have the same
     /// beginning.
@@ -568,7 +568,7 @@ impl Offers {
     }
 }
 
-/// Keeps the offer with the greatest rank; of equal ones, the first.
+/// Keeps the offer with the greatest rank. If ranks are equal, keeps the first offer.
 fn keep_greatest(offers: &mut HashMap<String, Offer>, of: String, offer: Offer) {
     let known = offers.get(&of);
     if known.is_none_or(|known| known.rank < offer.rank) {

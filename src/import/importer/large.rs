@@ -163,7 +163,7 @@ pub fn refused(session_dir: &Path) -> Vec<RefusedSource> {
     refused.filter(|row| is_there(&row.source)).collect()
 }
 
-/// Whether a file has this name, or the part of it before the `#`.
+/// Whether a file exists under this name, or under the part of the name before the `#`.
 fn is_there(source: &str) -> bool {
     let database = source.rsplit_once('#').map(|(path, _)| path);
     let mut paths = [Some(source), database].into_iter().flatten();

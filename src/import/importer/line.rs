@@ -11,11 +11,11 @@ use treelined_core::agent::Tool;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::{json, timestamp};
 
-/// The most bytes of an entry. In a longer one the longest strings are cut; the origin still has them whole.
+/// The most bytes of an entry. In a longer entry, the longest strings are cut; the origin still has the whole strings.
 const MAX_ENTRY_BYTES: usize = 48 << 20;
-/// The least bytes that are left of a string that is cut.
+/// A string that is cut keeps at least this many bytes.
 const LEAST_STRING_BYTES: usize = 1 << 10;
-/// Buffers for records are used again. These are the most bytes of such a buffer, and the most buffers.
+/// The most bytes of a buffer for records that is used again, and the most such buffers.
 const MAX_KEPT_BYTES: usize = 256 << 10;
 const MAX_KEPT_RECORDS: usize = 8;
 /// The mark at the end of a string that was cut.

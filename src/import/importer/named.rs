@@ -5,16 +5,17 @@ use super::origin::Origins;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};
 
-/// The fewest bytes of the beginning of an id that name a session.
+/// The beginning of an id must have at least this many bytes to name a session.
 const FEWEST: usize = 4;
 
-/// The id of the imported session that has this id, or has a native session with this id, else of the session whose id
-/// begins like this. A session that was purged has no file, but the ledger has its id. Fails with `sessionNotFound` if there is none, and with `invalidParams` if there are several.
+/// The id of an imported session. `name` is the id of the session, the id of a native session in it, or the beginning
+/// of the session's id. A session that was purged has no file, but the ledger has its id. Fails with `sessionNotFound`
+/// if there is no such session, and with `invalidParams` if there are several.
 pub fn session_named(session_dir: &Path, name: &str) -> Result<String> {
     named_in(&Ledger::open(session_dir, true)?, name)
 }
 
-/// Deletes the kept bytes of all sources of a session. The session is found as by [`session_named`]. Returns the
+/// Deletes the kept bytes of all sources of a session. The session is found like in [`session_named`]. Returns the
 /// number of deleted origins.
 pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     let mut ledger = Ledger::open(session_dir, false)?;
@@ -27,8 +28,8 @@ pub fn forget(session_dir: &Path, name: &str) -> Result<usize> {
     Ok(removed)
 }
 
-/// Notes that the user has deleted these sessions, so that imports skip them until a request names them in `again`. Sessions
-/// that no import has made are left out. Fails with `importBusy` while an import runs.
+/// Notes that the user has deleted these sessions, so that imports skip them until a request names them in `again`.
+/// Sessions that no import has made are ignored. Fails with `importBusy` while an import runs.
 pub fn skip(session_dir: &Path, sessions: &[&str]) -> Result<()> {
     let is_imported = |ledger: &Ledger| sessions.iter().any(|id| ledger.has_noted(id));
     if !is_imported(&Ledger::open(session_dir, true)?) {

@@ -14,7 +14,7 @@ use std::hash::Hash;
 use treelined_core::agent::Tool;
 
 /// Sets the ids of members. The main member of a source keeps the id under which it was imported before, even if the
-/// tool now writes another one. A member of a database gets a new id if another database has a conversation with the
+/// tool now writes another id. A member of a database gets a new id if another database has a conversation with the
 /// same id and the two have no message in common.
 pub(super) fn keep(
     members: &mut [Member],
@@ -117,7 +117,7 @@ fn own_id(native_id: &str, source: &Source) -> String {
     format!("{native_id}@{digits}")
 }
 
-/// Renames members, also where other members of the same source or database name them.
+/// Renames members, and changes the names of these members in other members of the same source or database.
 fn rename<P: Eq + Hash>(
     members: &mut [Member],
     renamed: &HashMap<usize, String>,

@@ -5,8 +5,8 @@ use super::reading::{ReadSource, hold_back};
 use crate::member::Node;
 use std::collections::HashSet;
 
-/// The number of nodes that were held back of a session's members. If several members have copies of the same node,
-/// it counts once.
+/// The number of nodes of a session's members that were held back. If several members have copies of the same node, the
+/// node counts once.
 pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u64 {
     let (mut count, mut seen) = (0, HashSet::new());
     for held in members {

@@ -26,8 +26,8 @@ const QUIET: Duration = Duration::from_secs(600);
 /// If a tool marks the end of a message, the mark counts once the source has not changed for this long. The tool may
 /// write more records of the same message just after the mark.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Used in place of [`PAUSE`] if the tool has said that the turn has ended: it then writes the rest of the message at
-/// once.
+/// Used in place of [`PAUSE`] if the tool has reported the end of the turn: after this report, the tool writes the rest
+/// of the message at once.
 pub(super) const SETTLED: Duration = Duration::from_millis(200);
 /// The most sources that are open at a time while a session is written.
 const MAX_OPEN: usize = 4;
@@ -133,7 +133,7 @@ impl Reading<'_> {
         }
         discount(&mut members, beside);
         self.sides.complete(&source, &mut members);
-        // The lists stay in memory until all sources are read, so their spare room is freed.
+        // The lists stay in memory until all sources are read, so their spare memory is freed.
         for member in &mut members {
             member.nodes.shrink_to_fit();
             member.aliases.shrink_to_fit();
@@ -196,8 +196,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The records that older versions of the reader have read. The ledger has them; without a row there, the origin
-    /// does.
+    /// The records that older versions of the reader have read. They come from the ledger, or from the origin if the
+    /// ledger has no row of the source.
     fn former(&self, source: &Source, origin: Option<&OriginWriter>) -> Former {
         if self.anew.contains(&source.name()) {
             return Former::default();
@@ -333,7 +333,7 @@ impl<'a> SourceContents<'a> {
         }
     }
 
-    /// Closes all sources but these.
+    /// Closes all sources except these.
     pub(super) fn keep_open(&mut self, sources: &BTreeSet<usize>) {
         self.order.retain(|number| sources.contains(number));
         self.open.retain(|number, _| sources.contains(number));

@@ -16,11 +16,11 @@ const MAX_LOOKED: usize = 1_000;
 /// The most entries that are examined for all nodes of a native session: this number for each entry of the session,
 /// and `MAX_LOOKED` more.
 const MAX_LOOKED_EACH: usize = 16;
-/// The most milliseconds by which the agent's time of a message may be later than the recorder's.
+/// The most milliseconds by which the agent's time of a message may be later than the recorder's time.
 const SLACK: Millis = 60_000;
 
-/// A position in a record: the entry that was compared last, and the part of it that comes next. Without an entry, it
-/// is the beginning of the record.
+/// A position in a record: the entry that was compared last, and the next part of this entry. Without an entry, the
+/// position is the beginning of the record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) entry: Option<Node>,
@@ -29,7 +29,7 @@ pub(super) struct At {
 }
 
 impl At {
-    /// The position after the whole of an entry.
+    /// The position after a whole entry.
     pub(super) fn after(entry: Option<Node>) -> Self {
         Self {
             entry,
@@ -67,11 +67,11 @@ pub(super) struct Record<'a> {
     rest: usize,
 }
 
-/// How a walk continues after an entry.
+/// The way in which a walk continues after an entry.
 enum Walk {
-    /// With the entries below it, after all others that wait.
+    /// The entries below this entry are added to the end of the queue.
     Below,
-    /// With other entries. The entries below it are left out.
+    /// The entries below this entry are left out.
     Beside,
     End,
 }
@@ -141,7 +141,7 @@ impl<'a> Record<'a> {
     }
 
     /// Calls `see` for the entries below `entry`, level by level. In each level, entries on the path come first. Ends
-    /// when `see` says so, or when too many entries were examined.
+    /// when `see` returns [`Walk::End`], or when too many entries were examined.
     fn walk(
         &mut self,
         entry: Option<Node>,
@@ -162,7 +162,7 @@ impl<'a> Record<'a> {
         Ok(())
     }
 
-    /// The nearest entries below `entry` that have texts and may be adopted. Entries without texts are passed over.
+    /// The nearest entries below `entry` that have texts and may be adopted. Entries without texts are skipped.
     fn next(&mut self, entry: Option<Node>) -> Result<Vec<(Node, Vec<Said>)>> {
         let mut next = Vec::new();
         self.walk(entry, |record, entry, words| {
@@ -234,8 +234,7 @@ impl<'a> Record<'a> {
     }
 
     /// Looks for a message of the user anywhere below a position, and returns the position after it. The record may
-    /// lack the nodes above the message. A message that was recorded before `time`, by more than `SLACK`, does not
-    /// count.
+    /// lack the nodes above the message. A message that was recorded more than `SLACK` before `time` does not count.
     pub(super) fn find(&mut self, at: At, said: &[Said], time: Millis) -> Result<Option<At>> {
         let mut found = None;
         self.walk(at.entry, |record, entry, words| {

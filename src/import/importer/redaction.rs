@@ -1,7 +1,7 @@
 //! Says whether imports into a session directory replace secrets, and replaces them (session-file.md §5.9).
 //!
 //! Redaction is off until the user turns it on for a session directory. From then on it applies to every import, also
-//! to those that hooks start. Otherwise a hook would write the secrets of the next turn.
+//! to imports that hooks start. Otherwise a hook would write the secrets of the next turn.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ pub trait Redact: Send + Sync {
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str>;
 }
 
-/// Makes the function that replaces secrets. Fails if the program has none.
+/// Makes the function that replaces secrets. Fails if the program cannot replace secrets.
 pub type MakeRedact<'a> = &'a (dyn Fn() -> Result<Arc<dyn Redact>> + Sync);
 
 /// For programs that cannot replace secrets: fails with a message.
@@ -105,8 +105,8 @@ pub(super) struct Redaction {
 }
 
 impl Redaction {
-    /// Reads the setting, and sets it to `wanted` if that is given. The new setting is stored only if `writes`. The
-    /// caller holds the lock of the ledger.
+    /// Reads the setting, and sets it to `wanted` if `wanted` is given. The new setting is stored only if `writes` is
+    /// true. The caller holds the lock of the ledger.
     pub(super) fn of(
         session_dir: &Path,
         wanted: Option<bool>,
@@ -144,7 +144,7 @@ impl Redaction {
         used.map_or(Cow::Borrowed(text), |redact| redact.text(text))
     }
 
-    /// Two lines with secrets replaced, even if the setting is off now. `None` if it was never on.
+    /// Two lines with secrets replaced, even if the setting is off now. `None` if the setting was never on.
     pub(super) fn both<'t>(&self, lines: [&'t [u8]; 2]) -> Option<[Cow<'t, [u8]>; 2]> {
         let redact = self.redact.as_deref()?;
         Some(lines.map(|line| redact.entry(line)))

@@ -89,7 +89,7 @@ impl<'a> Relatives<'a> {
     ///
     /// A source that was not found is taken in two cases only: a link leads to it, or a source in the same folder has
     /// records without their parents. The sources in `anew` count as new. If the ledger does not have a native session,
-    /// `homes` may have the session of it.
+    /// `homes` may have the session to which it belongs.
     pub(super) fn take(
         &mut self,
         read: &[ReadSource],
@@ -133,8 +133,9 @@ impl<'a> Relatives<'a> {
             names,
             new,
         };
-        // Only a whole file that was not found can be taken, and there is none for the parts of exports. So their
-        // relatives are in this group, and the ledger, which has all groups, is not searched again for each.
+        // A source that was not found can be taken only if it is a whole file, and a part of an export is not a whole
+        // file. So the relatives of such parts are in this group, and the rows of all groups in the ledger are not
+        // searched for each group.
         let is_export = tool.is_export();
         let mentioning = (!is_export).then(|| ledger.mentioning(tool, links.words()));
         let is_linked = |name: &str| {

@@ -1,9 +1,9 @@
 //! Repeats the report of the last import, without reading the ledger, if a new import would find nothing new.
 //!
 //! The report of an import depends on six things: the request, the status of each source, the names in the folders of
-//! the sources, the names in the session directory, the names in its origins, and the ledger. While the status of
-//! each is the same, the report is the same. Sources in databases, and files that are recognized by their content,
-//! are always read.
+//! the sources, the names in the session directory, the names in its origins, and the ledger. While none of these
+//! changes, the report is the same. Sources in databases, and files that are recognized by their content, are always
+//! read.
 
 use super::discover::{Home, Request as Search, homes_of_files};
 use super::ledger::{Ledger, LedgerFile};
@@ -24,7 +24,7 @@ use treelined_files::os::file::{FileKind, Folder, Location, Status};
 use treelined_files::os::heap;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 
-/// One more thread is used for each of this many files.
+/// For each group of this many files, one more thread is used.
 const FILES_OF_THREAD: usize = 256;
 
 /// The number of files that one thread examines at a time.
@@ -73,7 +73,7 @@ impl LastImport {
         }
     }
 
-    /// The report of the last import, if this import would give the same.
+    /// The report of the last import, if this import would give the same report.
     pub(super) fn repeated(&self, import: &Import<'_>) -> Result<Option<Vec<u8>>> {
         let last = lock(&self.0).clone();
         let Some(last) = last.filter(|last| last.is_of(import)) else {
@@ -89,7 +89,7 @@ impl LastImport {
 
     fn made(&self, import: &Import<'_>) -> Result<Vec<u8>> {
         let (mut report, state) = import.run_repeatably()?;
-        // The list of sessions may write the cache, but a dry run must not write anything. A recorder has no
+        // Reading the list of sessions may write the cache, but a dry run must not write anything. A recorder has no
         // conversations of exports.
         if !import.request.is_dry_run && report.may_be_recorded() {
             report.name_conversations(&import.store.list()?);

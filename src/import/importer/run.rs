@@ -199,7 +199,7 @@ impl Import<'_> {
         self.write(batch, known, ledger, results)
     }
 
-    /// The sessions of the native sessions that the ledger does not have.
+    /// For each native session that the ledger does not have, the session to which it belongs.
     fn homes(
         &self,
         tool: Tool,
@@ -219,8 +219,9 @@ impl Import<'_> {
         homes.find(read)
     }
 
-    /// The rows of all sessions. For an export they are those from before the import: the sessions that it writes have
-    /// no conversation of a later group, and a list after each group takes time and memory for all of them.
+    /// The rows of all sessions. For an export, these are the rows from before the import. The sessions that the import
+    /// writes have no conversation of a later group, and new rows of all sessions after each group would take time and
+    /// memory.
     fn rows(&self, tool: Tool, known: &Known) -> Result<Rows> {
         if !tool.is_export() {
             return self.store.rows();
@@ -232,8 +233,8 @@ impl Import<'_> {
         }
     }
 
-    /// Finds the nodes of this tool that the sessions already have, because these conversations were handed over from
-    /// them or recorded in them.
+    /// Finds the nodes of this tool that the sessions already have, because the conversations were handed over from
+    /// these sessions or recorded in them.
     fn adopt(
         &self,
         batch: &mut Batch,
@@ -286,8 +287,8 @@ impl Import<'_> {
         Ok(recorded)
     }
 
-    /// Whether a recorder has written into a session. False if the session cannot be read, since it is not written then
-    /// either.
+    /// Whether a recorder has written into a session. False if the session cannot be read, because such a session is
+    /// not written either.
     fn has_record(&self, at: &Location) -> bool {
         let opened = self.store.open(at.clone(), self.cancel);
         opened.is_ok_and(|opened| records_of(&opened).is_ok_and(|records| !records.is_empty()))

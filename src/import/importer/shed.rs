@@ -1,5 +1,6 @@
-//! Sessions with shed branches: an import compares a session with its source, so it reads all lines of the session. It
-//! brings a branch back only if it places or names something in it (session-file.md §4.10).
+//! Sessions with shed branches: an import compares a session with its source, so it reads all lines of the session. The
+//! import moves a shed branch back only if it writes below an entry of the branch or names such an entry
+//! (session-file.md §4.10).
 
 use hashbrown::HashSet;
 use treelined_core::error::{Error, Kind, Result};
@@ -11,7 +12,7 @@ use treelined_files::os::file::Location;
 use treelined_files::os::process;
 use treelined_files::store::Store;
 
-/// Whether a session has at least as many bytes as it had once. The lines of shed branches count.
+/// Whether a session has at least `len` bytes, its earlier length. The lines of shed branches count.
 pub(super) fn is_as_long(at: &Location, len: Option<u64>) -> bool {
     cold::size_with(at).is_ok_and(|size| len.is_none_or(|len| size >= len))
 }
@@ -40,8 +41,8 @@ impl LockedSession {
             .map_or(&self.opened, |whole| &whole.opened)
     }
 
-    /// Moves the shed branches back that have one of these entries. True if there are some; then the session must be
-    /// opened again.
+    /// Moves back the shed branches that have one of these entries. True if there are such branches. In this case the
+    /// session must be opened again.
     pub(super) fn bring_back<'e>(
         &self,
         lock: &Lock,

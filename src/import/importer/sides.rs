@@ -111,8 +111,8 @@ fn root(side: &SideFile) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The directory of a project. `projects.json` gives a name to each directory. The name of this one is also the name
-/// of a folder above the source.
+/// The directory of a project. `projects.json` gives a name to each directory. The directory is found by its name,
+/// which is also the name of a folder above the source.
 fn project(side: &SideFile, source: &Path) -> Option<String> {
     let bytes = read(side)?;
     let projects = json::get(&bytes, "projects")?;

@@ -1,9 +1,10 @@
 //! The files of a task of Cline, Roo Code or Kilo Code, as lines.
 //!
-//! A task has the folder `tasks/<id>/` with the file `api_conversation_history.json`, a JSON array; a session of Cline's
-//! own program has `sessions/<id>/<id>.messages.json`, an object with an array. This file is the source. Each element
-//! becomes a line `{"message":…}`. The lines of other files follow: `{"ui":…}` for each message on the screen, and
-//! `{"file":name,"row":…}` for a file with facts. The part of a file that is not JSON becomes `{"file":…,"text":…}`.
+//! A task has the folder `tasks/<id>/` with the file `api_conversation_history.json`, a JSON array; a session of
+//! Cline's own program has `sessions/<id>/<id>.messages.json`, an object with an array. This file is the source. Each
+//! element becomes a line `{"message":…}`. The lines of other files follow: `{"ui":…}` for each message on the screen,
+//! and `{"file":name,"row":…}` for a file with facts. The part of a file that is not JSON becomes
+//! `{"file":…,"text":…}`.
 
 use super::limits::{TOO_LARGE, too_large};
 use super::source::facts::{Extraction, Parts, ScanFailure, SourceFailure};
@@ -245,7 +246,7 @@ impl Lines<'_> {
     }
 }
 
-/// Passes each element of an array to `take`. Returns where the array is not JSON any more.
+/// Passes each element of an array to `take`. Returns the position from which the array is not JSON.
 fn each_element<E>(
     text: &[u8],
     take: &mut dyn FnMut(Span) -> Result<(), E>,

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_files::lock::lock;
 
-/// A wait ends when one file has been quiet for this long. Tools write several lines at a time, and an import takes the last
-/// message as complete only after this time.
+/// A wait ends when one file has been quiet for this long. Tools write several lines at a time, and an import takes the
+/// last message as complete only after this time.
 const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
 /// A wait ends after this time even if changes continue.
 const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
@@ -87,7 +87,7 @@ impl Watch {
         };
         let mut watcher = notify::recommended_watcher(on_event)?;
         let mut failures = Vec::new();
-        // A folder that is watched twice would be watched as the second time says.
+        // Each folder is watched once, because a second watch would replace the first one.
         let mut folders: BTreeMap<&Path, (bool, &Path)> = BTreeMap::new();
         for place in places {
             let folder = nearest(&place.path);
@@ -157,7 +157,8 @@ fn nearest(path: &Path) -> &Path {
         .unwrap_or(path)
 }
 
-/// The content of an event about the watched locations: the kind of change, and the changed paths; `None` if there is no change.
+/// The content of an event about the watched locations: the kind of change, and the changed paths; `None` if there is
+/// no change.
 fn change_of(
     event: notify::Result<Event>,
     places: &[WatchedPlace],
@@ -235,8 +236,8 @@ mod tests {
         assert_eq!(watch.wait(SHORT), Wake::TimedOut);
     }
 
-    /// The number of changes for each wake depends on the machine: while a build runs on the same machine, the watcher's thread may pause for
-    /// longer than `CALM`.
+    /// The number of changes for each wake depends on the machine: while a build runs on the same machine, the
+    /// watcher's thread may pause for longer than `CALM`.
     #[test]
     fn many_changes_wake_few_times() {
         let folder = tempfile::tempdir().unwrap();
@@ -250,7 +251,7 @@ mod tests {
         assert!(more.count() < 50, "of 500 changes");
     }
 
-    /// A file that was written without a pause once delayed the import of all other files by ten seconds.
+    /// Once a file that was written without a pause delayed the import of all other files by ten seconds.
     #[test]
     fn a_busy_file_does_not_delay_another_one() {
         let start = Instant::now();
@@ -285,8 +286,8 @@ mod tests {
         assert_eq!(watch.wait(LONG), Wake::Changed);
     }
 
-    /// The chats of a workspace that was opened for the first time were once imported only when a chat of another
-    /// workspace changed. The same holds for a folder of archived sessions that Codex makes later.
+    /// Once the chats of a workspace that was opened for the first time were imported only when a chat of another
+    /// workspace changed. The same happened with a folder of archived sessions that Codex makes later.
     #[test]
     fn a_folder_that_a_tool_makes_later_is_watched_too() {
         let folder = tempfile::tempdir().unwrap();

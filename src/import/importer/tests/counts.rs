@@ -34,8 +34,8 @@ fn labels_and_names_count_as_added_entries() {
     assert_eq!(entries(&after), before.entries_added + 1);
 }
 
-/// The tool has left the only tip of a session. Once this tip counted as a recovered branch, although the session has
-/// no branch other than the first.
+/// The tool has gone back from the only tip of a session. Once this tip counted as a recovered branch, although the
+/// session has no branch other than the first.
 #[test]
 fn no_more_branches_are_recovered_than_there_are() {
     let home = Home::new(Tool::ClaudeCode);

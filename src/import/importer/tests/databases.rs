@@ -279,7 +279,7 @@ fn check_damaged(home: &Home, tool: Tool, name: &str, bytes: &[u8], case: &str) 
     let done = home.import();
     for file in done.files.iter().filter(|file| file.error.is_some()) {
         let error = file.error.as_ref().unwrap();
-        // The damage may hide which tool's database it is.
+        // The damage may hide which tool wrote the database.
         let named = file.tool.as_deref();
         assert!(
             named.is_none_or(|named| named == tool.name()),
@@ -342,7 +342,7 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
     }
 }
 
-/// Once the tables counted, and the report did not say that the events have another result.
+/// Once the state of the tables was imported, and the report did not say that the events have another result.
 #[test]
 fn events_that_end_otherwise_than_the_tables_are_reported() {
     let home = Home::new(Tool::Opencode);

@@ -21,7 +21,7 @@ impl Home {
     }
 
     /// Imports while the tool may still write, at this time. Returns the number of new entries, and the number of
-    /// those held back.
+    /// entries that were held back.
     #[track_caller]
     fn grow(&self, at: SystemTime) -> (u64, u64) {
         let done = self.try_import_at(at, |request| request.is_final = false);
@@ -40,8 +40,8 @@ fn part(uuid: &str, parent: &str, text: &str, reason: &str) -> String {
     record("assistant", uuid, parent, &message)
 }
 
-/// Once the last answer of Claude Code was imported ten minutes after its end, although its record says that it has
-/// ended.
+/// Once the last answer of Claude Code was imported ten minutes after its end, although the record of the answer says
+/// that the answer has ended.
 #[test]
 fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
     for reason in ["end_turn", "stop_sequence", "refusal"] {
@@ -56,8 +56,8 @@ fn a_marked_answer_is_imported_once_its_file_is_quiet_for_a_second() {
     }
 }
 
-/// Once a turn was imported a second after its end, although the tool's hook says that it has ended. This was so even
-/// for a turn that an import had just held back.
+/// Once a turn was imported a second after its end, although the tool's hook had reported the end. This happened even
+/// if an import had just held back the turn.
 #[test]
 fn a_mark_counts_sooner_once_the_turn_has_ended() {
     let (home, start) = (Home::new(Tool::ClaudeCode), start());

@@ -127,7 +127,7 @@ fn a_zip_is_read_in_place_and_numbered_files_are_one_export() {
     let done = home.try_import(|request| request.from = None).unwrap();
     assert_eq!(failures(&done), []);
     assert_eq!(done.totals.created, 3);
-    // The same conversations without a `.zip`, and in a `.zip` that is packed otherwise.
+    // The same conversations without a `.zip`, and in a `.zip` that is packed differently.
     home.write(
         "conversations.json",
         serde_json::to_string(&conversations()[..3]).unwrap(),
@@ -268,8 +268,8 @@ fn damaged_and_hostile_files_are_named() {
     }
 }
 
-/// The list of a `.zip` may name positions beyond the end of the file, or itself. Whichever byte is cut or changed, the
-/// reader returns a result or an error.
+/// The list of a `.zip` may name positions beyond the end of the file, or the position of the list itself. Whichever
+/// byte is cut or changed, the reader returns a result or an error.
 #[test]
 fn no_byte_of_a_zip_breaks_the_reader() {
     let talks = serde_json::to_vec(&[talk("a", 1)]).unwrap();

@@ -20,7 +20,7 @@ fn on(branch: &str, records: &str) -> String {
     records.replace("\"cwd\":", &format!("\"gitBranch\":\"{branch}\",\"cwd\":"))
 }
 
-/// The list of sessions once did not show the git branch of an imported conversation.
+/// Once the list of sessions did not show the git branch of an imported conversation.
 #[test]
 fn branch_and_commit_come_with_the_entries() {
     let home = Home::new(Tool::ClaudeCode);
@@ -60,8 +60,8 @@ fn branch_and_commit_come_with_the_entries() {
     assert_eq!(places(&home), ["main 0123abcd"]);
 }
 
-/// If a watch imported a turn before the turn's hook ran, the position in git from the hook was once not written,
-/// because the import had no new entries.
+/// Once the position in git from a hook was not written if a watch had imported the turn before the hook ran, because
+/// the import of the hook had no new entries.
 #[test]
 fn a_hook_that_comes_after_a_watch_says_where_the_turn_was() {
     let home = Home::new(Tool::ClaudeCode);

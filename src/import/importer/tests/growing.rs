@@ -133,9 +133,9 @@ fn a_message_that_may_still_grow_is_held_back() {
     assert_eq!((done.totals.entries_added, done.totals.held), (1, 0));
 }
 
-/// The last answer of a session has nothing after it, so it may still grow. A fork has a copy of it with a message
-/// after it, so that copy is complete. The answer was once imported as part of the fork, and again when the session
-/// continued.
+/// The last answer of a session has nothing after it, so it may still grow. A fork has a copy of the answer, with a
+/// message after the copy, so the copy is complete. Once the answer was imported as part of the fork, and again when
+/// the session continued.
 #[test]
 fn an_open_message_with_a_complete_copy_is_imported_once() {
     let home = Home::new(Tool::ClaudeCode);

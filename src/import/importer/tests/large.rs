@@ -181,8 +181,8 @@ fn as_many_subagents_as_the_limit_are_read() {
     assert_eq!((kinds(&report), report.sessions.len()), (vec![], 10_000));
 }
 
-/// Each of the sessions of one file opened the file anew: with 20,000 subagents in a file this took 125 s, and the hash
-/// of a compressed or just written file was computed 20,000 times.
+/// Once each session of a file opened the file again: with 20,000 subagents in a file this took 125 s, and the hash of
+/// a compressed or just written file was computed 20,000 times.
 #[test]
 fn the_sessions_of_a_source_share_its_bytes() {
     let home = Home::new(Tool::ClaudeCode);

@@ -59,7 +59,7 @@ impl Home {
         self.try_import_at(SystemTime::now(), change)
     }
 
-    /// Like [`Self::try_import`], with another time than the machine's.
+    /// Like [`Self::try_import`], with a time that is not the machine's.
     fn try_import_at(
         &self,
         now: SystemTime,
