@@ -5,9 +5,9 @@
 //! after a tool has removed its files. Entries that an import has written stay as they are.
 //!
 //! The [`Format`] of a tool has two halves. A reader turns the records of one source into [`Member`]s, without the
-//! bodies of their nodes. A mapper makes the entry of one node from the bytes of its records. Both are pure; a new
-//! tool is one folder here. [`importer`] finds the sources, keeps their bytes, and writes the sessions. This crate
-//! promises no interface to other programs.
+//! bodies of their nodes. A mapper makes the entry of one node from the bytes of its records. Both halves are pure.
+//! Each tool has one folder here. [`importer`] finds the sources, keeps their bytes, and writes the sessions. This
+//! crate promises no interface to other programs.
 
 #![cfg_attr(
     test,

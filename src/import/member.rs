@@ -49,13 +49,13 @@ pub(crate) struct Member {
     pub(crate) aliases: Vec<(Box<str>, u32)>,
     /// The index of the node at which the tool continues.
     pub(crate) leaf: Option<u32>,
-    /// If it is the conversation of a subagent, the call that has spawned it.
+    /// The call that has spawned the subagent, if the conversation belongs to a subagent.
     pub(crate) spawned_by: Option<Spawner>,
-    /// Whether the tool has replaced this part of the session (in Codex, by a revert). A reader leaves it false; it
+    /// Whether the tool has replaced this part of the session (in Codex, by a revert). A reader leaves this false; it
     /// is set when all members are read.
     pub(crate) is_superseded: bool,
-    /// Whether the tool says that the last message has ended. The nodes of this message are still open: more records
-    /// of it may follow the mark, so the mark counts only when the source has been quiet for a second.
+    /// Whether the tool says that the last message has ended. Even then the nodes of this message are open: more of its
+    /// records may follow the mark, so the mark counts only when the source has been quiet for a second.
     pub(crate) has_end_mark: bool,
     /// For each type, the number of records that only the origin keeps.
     pub(crate) origin_only: BTreeMap<String, u64>,
@@ -100,7 +100,8 @@ pub(crate) struct Node {
     pub(crate) order: u64,
     /// The places of the records from which the entry is made. They are whole records.
     pub(crate) places: Vec<Place>,
-    /// A hash of the content. Copies of the node have the same one. It is 0 if content does not identify a copy.
+    /// A hash of the content. Copies of the node have the same hash. The hash is 0 if the content does not identify a
+    /// copy.
     pub(crate) fingerprint: u64,
     /// Data from other records that the mapper needs, in the mapper's own form. An example is the name of a result's
     /// tool.
@@ -116,7 +117,7 @@ pub(crate) enum Parent {
     Base,
     /// The index of an earlier node of the same member.
     Node(u32),
-    /// The key of a node that this member does not have. If no other member has it either, an entry for the gap is
+    /// The key of a node that this member does not have. If no other member has this node, an entry for the gap is
     /// made.
     Key(Box<str>),
 }
@@ -126,12 +127,12 @@ pub(crate) enum Parent {
 pub(crate) enum NodeKind {
     /// A message that the user has typed.
     User,
-    /// A message to the model that the harness has written, that is the program around the model.
+    /// A message to the model from the harness, which is the program around the model.
     Scaffolding,
     Assistant,
     ToolResult,
-    /// A summary. It replaces the messages before the node with the index `first_kept`; without an index, all
-    /// messages before the summary.
+    /// A summary. It replaces the messages before the node with the index `first_kept`. Without an index, it replaces
+    /// all messages before the summary.
     Compaction {
         first_kept: Option<u32>,
     },

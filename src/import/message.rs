@@ -234,7 +234,7 @@ pub(crate) fn scaffolding(custom_type: &str, content: &[u8], is_shown: bool) -> 
     out
 }
 
-/// The members of the `custom` entry for a record whose id an earlier record has.
+/// The members of the `custom` entry for a record that has the same id as an earlier record.
 pub(crate) fn duplicate(record: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(record.len());
     match json::depth(record) <= DEEPEST {

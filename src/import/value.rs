@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The deepest nesting of a value that is read.
 const DEEPEST: usize = 256;
-/// The longest name of a type, in bytes, and the most names that are counted apart.
+/// The longest name of a type, in bytes, and the most names that are counted separately.
 const LONGEST_NAME: usize = 64;
 const MOST_NAMES: usize = 256;
 
@@ -80,7 +80,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Computes the hash of a value while it is walked.
+/// Computes the hash of a value while the value is read.
 struct Digest {
     ignored: &'static [&'static str],
     open: Vec<OpenContainer>,
@@ -196,7 +196,7 @@ pub(super) fn count(raw: Option<&[u8]>) -> Option<u64> {
     number(raw).map(json::saturated)
 }
 
-/// A time in Unix milliseconds. Times after the year 9999 become its last millisecond.
+/// A time in Unix milliseconds. Times after the year 9999 become the last millisecond of that year.
 pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     const LAST: u64 = 253_402_300_799_999;
     let millis = number(raw).filter(|millis| *millis >= 0.0)?;

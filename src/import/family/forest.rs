@@ -17,7 +17,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) has_shared_keys: bool,
     /// Whether each native session becomes a separate session.
     pub(crate) split: bool,
-    /// For each native session that earlier imports have brought, its session.
+    /// For each native session that was imported before, its session.
     pub(crate) placed: &'a HashMap<String, Placement>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Rules<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) session_id: String,
-    /// The number of native sessions that were placed before. The session that was placed first owns shared nodes.
+    /// The number of native sessions that were placed earlier. The session that was placed first owns shared nodes.
     pub(crate) rank: usize,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SessionTree {
     pub(crate) recovered: u64,
     /// Whether members were joined because of equal content alone.
     pub(crate) is_heuristic: bool,
-    /// Whether the family belongs to another session, while an earlier import has made this one separate.
+    /// Whether the family belongs to another session, but an earlier import has made this session separate.
     pub(crate) is_family_split: bool,
     /// The nodes that the session already has as entries. Joining leaves it empty; a later comparison fills it.
     pub(crate) adopted: Adopted,
@@ -68,14 +68,14 @@ pub(crate) struct Adopted {
     /// The adopted nodes. The key is the index of the planned entry, and the value is the entry that stands for the
     /// node. `None`: the node is at the empty position, before the first entry.
     pub(crate) entries: HashMap<usize, Option<String>>,
-    /// The same, by the id that the entry of the adopted node would have. Pairs that an import has already recorded
-    /// are left out.
+    /// The adopted nodes again, by the id that the entry of the node would have. Pairs that an import has already
+    /// recorded are left out.
     pub(crate) new: BTreeMap<String, Option<String>>,
     /// The entry below which a planned entry without a parent is written.
     pub(crate) below: BTreeMap<usize, String>,
-    /// When an import brings a native session into this session for the first time, it moves the leaf only if the
-    /// leaf is one of these entries: the last adopted entry on the path to the native session's leaf, or the entry
-    /// that was handed over last.
+    /// When an import writes a native session into this session for the first time, it moves the leaf only if the leaf
+    /// is one of these entries: the last adopted entry on the path to the native session's leaf, or the entry that was
+    /// handed over last.
     pub(crate) starts: Vec<String>,
     /// The native sessions that were handed over or recorded. For these, another program may have moved the leaf of
     /// the session.

@@ -285,8 +285,8 @@ fn add(
     nodes.add_aliases(number, member, rules);
 }
 
-/// The nodes of a member whose keys are known. The nodes of another session count only if the user has typed at least
-/// one of these nodes.
+/// For each node of a member, the known node with the same key. Nodes of another session count only if the user has
+/// typed at least one of them.
 fn by_key(
     nodes: &Nodes,
     members: &[Member],
@@ -328,7 +328,7 @@ struct Anchors {
 
 #[derive(Default)]
 struct Matches {
-    /// For each node of the member, the node of which it is a copy.
+    /// For each node of the member, the original of which the node is a copy.
     found: Vec<Option<NodeNumber>>,
     is_heuristic: bool,
 }
@@ -440,8 +440,8 @@ fn anchors_above(member: &Member) -> Vec<Option<usize>> {
 }
 
 impl Copies {
-    /// For each node of the member: the node below `root` of which it is a copy. Fingerprints must be equal in order,
-    /// beginning with the first. A node without a fingerprint is a copy if a node below it is a copy.
+    /// For each node of the member: the original below `root` of which the node is a copy. Fingerprints must be equal
+    /// in order, beginning with the first. A node without a fingerprint is a copy if a node below it is a copy.
     fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<NodeNumber>> {
         let above = anchors_above(member);
         let mut found: Vec<Option<NodeNumber>> = Vec::with_capacity(member.nodes.len());

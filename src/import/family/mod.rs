@@ -2,7 +2,7 @@
 //!
 //! A family is a set of members that copy or continue each other. The modules in reading order: [`identity`] finds
 //! nodes that are the same. [`links`] finds the parent of each node. [`sessions`] groups members into sessions.
-//! [`tree`] orders the entries of each session. All of it is linear in the number of nodes.
+//! [`tree`] orders the entries of each session. All steps take linear time in the number of nodes.
 
 pub(crate) mod forest;
 mod identity;
@@ -23,7 +23,7 @@ pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     let order = order(members, rules);
     let mut nodes = identity::find(members, &order, rules);
     let links = links::resolve(members, &order, &nodes, rules);
-    // Memory is freed here, because the next step needs the most in a large import.
+    // Memory is freed here, because the next step needs the most memory in a large import.
     nodes.forget_names();
     for member in members.iter_mut() {
         member.aliases = Vec::new();
@@ -82,7 +82,7 @@ fn copies(members: &[Member]) -> HashMap<String, usize> {
     copies
 }
 
-/// Sets `is_superseded`: if a native session has several parts, the tool shows only the one that was started last.
+/// Sets `is_superseded`: if a native session has several parts, the tool shows only the part that was started last.
 fn supersede(members: &mut [Member]) {
     let mut shown: HashMap<String, (Option<Millis>, String)> = HashMap::new();
     let age = |member: &Member| (member.started, member.part_id.clone());

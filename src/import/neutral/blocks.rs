@@ -67,8 +67,8 @@ fn block<'a>(raw: &'a [u8], losses: &mut Losses) -> Option<Block<'a>> {
     })
 }
 
-/// Decodes a JSON string. Replaces each NUL and each lone surrogate by U+FFFD, and counts the string as a
-/// loss if it had any.
+/// Decodes a JSON string. Replaces each NUL and each lone surrogate by U+FFFD, and counts the string as a loss if it
+/// has any of these.
 fn clean(literal: &[u8], losses: &mut Losses) -> Option<String> {
     let text = json::string(literal)?;
     let is_whole = !text.contains(['\0', char::REPLACEMENT_CHARACTER])

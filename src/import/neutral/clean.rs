@@ -149,7 +149,7 @@ impl<'a> Cleaner<'a> {
     fn model(&mut self, json: &[u8], entry: String) {
         let content = json::get(json, "content").unwrap_or_default();
         let found = blocks(content, &mut self.losses);
-        // The calls of the message before must have results even if this message is empty.
+        // The calls of the previous message must have results even if this message is empty.
         self.close_calls();
         let mut parts = Vec::with_capacity(found.len());
         for block in found {
@@ -307,8 +307,8 @@ impl<'a> Cleaner<'a> {
         path
     }
 
-    /// Removes the last message of the user from the end of the path, as the prompt. A summary or the output of a command at the
-    /// end stays in the path: the agent is not to answer it.
+    /// Removes the last message of the user from the end of the path, and returns it as the prompt. A summary or the
+    /// output of a command at the end stays in the path, because the agent must not answer it.
     fn prompt(&mut self) -> Option<String> {
         let said = match self.messages.pop()? {
             Message::User(said) if said.is_prompt => said,

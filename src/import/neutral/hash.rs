@@ -98,7 +98,7 @@ fn joined(parts: Vec<Said>) -> Vec<Said> {
 #[derive(Default, Clone)]
 pub(crate) struct PathHash {
     hasher: Sha256,
-    /// The kind of the last part, if it may continue in the next one.
+    /// The kind of the last part, if it may continue in the next part.
     letter: Option<u8>,
 }
 

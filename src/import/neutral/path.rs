@@ -32,7 +32,7 @@ pub struct NeutralPath {
 pub enum Message {
     User(UserMessage),
     Model(ModelMessage),
-    /// The results of the calls in the message before, one for each call.
+    /// The results of the calls in the previous message, one for each call.
     Results(Vec<CallResult>),
 }
 
@@ -96,7 +96,7 @@ pub struct CallResult {
     pub name: String,
     pub parts: Vec<Part>,
     pub is_error: bool,
-    /// The entry of the result; `None` if the call had no result and got one.
+    /// The entry of the result; `None` if the call had no result, so that one was added.
     pub entry: Option<String>,
 }
 

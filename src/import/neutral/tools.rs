@@ -1,5 +1,5 @@
 //! The names of tools and arguments in each agent, for the tools that all agents have. Other arguments keep their
-//! names: agents accept any in a history.
+//! names: agents accept any names in a history.
 
 use super::path::Call;
 use serde_json::{Map, Value};
@@ -141,7 +141,7 @@ fn rows(tool: Tool) -> &'static [Row] {
 }
 
 /// Gives a call the names that an agent uses. Returns whether the agent has the tool. If the call lacks an argument
-/// that the agent's tool needs, it is not changed.
+/// that the agent's tool needs, the call is not changed.
 pub(super) fn rename(call: &mut Call, tool: Tool) -> bool {
     let rows = rows(tool);
     let purpose = common_name(&call.name);

@@ -118,7 +118,8 @@ fn a_record_glued_to_a_torn_one_is_found_wherever_it_was_torn() {
         let text = format!("{torn}{whole}\n");
         let parts = cut(&text);
         if torn.ends_with([':', ',', '[']) && !torn.ends_with("\",") {
-            // This object is read as a part of the torn record, because no record of the source begins like it.
+            // This object is read as a part of the torn record, because no record of the source begins like this
+            // object.
             continue;
         }
         let at = torn.len() as u64;

@@ -1,4 +1,4 @@
-//! Sources that no tool has written: cut ones, random ones, and large ones. [`crate::tests::testing`] has the checks.
+//! Sources that no tool has written: cut, random and large sources. [`crate::tests::testing`] has the checks.
 
 use crate::claude_code::ClaudeCode;
 use crate::cline::Cline;
@@ -19,7 +19,7 @@ const FORMATS: [(&dyn Format, &str); 4] = [
     (&VscodeChat, "vscode-chat"),
 ];
 
-/// A sample of the positions, unless all are wanted, because for each cut the whole file is read.
+/// The whole file is read for each cut. So the test cuts at a sample of the positions, or at all of them in a long run.
 #[test]
 fn files_cut_at_any_byte_are_read() {
     let mut random = random::Random(sample::seed(sample::of_the_clock()));

@@ -159,8 +159,8 @@ pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &
 /// The tree of a member, as a few numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
-    /// The number of messages, without results, messages of the harness, and compactions. A compaction counts twice,
-    /// because it is made from two records.
+    /// The number of messages, without results. Messages of the harness count too. A compaction counts twice, because
+    /// it is made from two records.
     pub(crate) messages: usize,
     pub(crate) forks: usize,
     pub(crate) roots: usize,

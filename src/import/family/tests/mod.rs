@@ -120,7 +120,7 @@ fn one_member_is_one_session() {
     );
 }
 
-/// The session whose name sorts first once became the root, although it is the copy. Then the end of the original got a
+/// Once the session whose name sorts first became the root, although it is the copy. Then the end of the original got a
 /// label.
 #[test]
 fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
@@ -138,7 +138,7 @@ fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
     let sessions = joined(members, true, false);
     assert_eq!(sessions.len(), 1);
     assert!(sessions[0].starts_with("z: >1 1>2 2>3"), "{sessions:?}");
-    // If two sessions name each other, both are read all the same.
+    // If two sessions name each other, both are still read.
     let members = vec![copy("a", "b", &["u:1", "2"]), copy("b", "a", &["u:1", "3"])];
     assert_eq!(joined(members, true, false).len(), 1);
 }
