@@ -414,8 +414,8 @@ const TAGS: &[(&[u8], &str)] = &[
     (b"[Request interrupted by user", "interruption"),
 ];
 
-/// The kind of the harness's text in a content. `None` if the content has anything that the harness did not write.
-/// `content` is raw.
+/// The kind of the harness's text in a content. `None` if the content has a text that the harness did not write, or a
+/// block that is not a text. `content` is raw.
 pub(super) fn tag(content: &[u8]) -> Option<&'static str> {
     if content.starts_with(b"\"") {
         return tag_of(content);

@@ -7,7 +7,7 @@ use treelined_core::json;
 /// The tokens of one response, or of all responses so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// All input tokens, including those that were read from the cache or written to it.
+    /// All input tokens, including the tokens that were read from the cache or written to it.
     input: u64,
     cached: u64,
     cache_write: u64,

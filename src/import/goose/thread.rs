@@ -272,8 +272,8 @@ impl Reader for ThreadReader {
     }
 }
 
-/// For each message, the kind of its node, apart from its results. The kind stays the same when a later compaction
-/// hides the message from the model.
+/// For each message, the kind of its node. The nodes of its results are not included. The kind stays the same when a
+/// later compaction hides the message from the model.
 fn kinds(lines: &[Line]) -> Vec<NodeKind> {
     let mut kinds = Vec::with_capacity(lines.len());
     // Whether all messages so far are hidden from the model, as they are after a compaction.

@@ -1,9 +1,9 @@
 //! Finds the records on a line that is not exactly one value. Line breaks between records were lost, and there may be
 //! torn records between whole records.
 //!
-//! An object is a record if another record or the end of the line follows it, with at most white space and NUL
-//! between them. An object inside a torn record is followed by a comma or a bracket, so it is not taken for a record.
-//! If the torn record ends directly after such an object, the object counts only if its first keys are like those of
+//! An object is a record if another record or the end of the line follows it, with at most white space and NUL between
+//! them. An object inside a torn record is followed by a comma or a bracket, so it is not taken for a record. If the
+//! torn record ends directly after such an object, the object counts only if its first keys are like the first keys of
 //! other records of this source.
 //!
 //! The search is linear for this reason. A walk reads one object from its opening brace. A walk begins at a brace only

@@ -193,7 +193,7 @@ impl RolloutReader {
         }
     }
 
-    /// Appends the members `provider` and `model`, as far as they are known.
+    /// Appends the members `provider` and `model`, each only if it is known.
     pub(super) fn push_model(&self, note: &mut String) {
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
             if let Some(value) = value {

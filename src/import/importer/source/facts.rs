@@ -154,7 +154,7 @@ impl SourceStatus {
         Ok(status)
     }
 
-    /// Whether the source has not been modified for `period`, as far as its times show.
+    /// Whether the source has not been modified for `period`, according to its times.
     pub(crate) fn is_quiet(&self, now: Millis, period: Duration) -> bool {
         self.quiet_at(period) <= now
     }

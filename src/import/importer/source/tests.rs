@@ -165,7 +165,7 @@ fn a_growing_file_is_read_up_to_its_last_line_break() {
 }
 
 /// The places of records are refused if the file was rewritten meanwhile. With these places, the body of an entry would
-/// come from another record than the one that its origin names.
+/// come from another record than the record that its origin names.
 #[test]
 fn places_of_a_file_that_was_rewritten_are_refused() {
     let folder = tempfile::tempdir().unwrap();

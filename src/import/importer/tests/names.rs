@@ -19,7 +19,7 @@ fn ids(result: &ImportReport) -> Vec<String> {
     ids
 }
 
-/// goose numbers its sessions in each database, beginning anew on each day. So different conversations may have equal
+/// goose numbers the sessions of each database, and begins again on each day. So different conversations may have equal
 /// ids.
 #[test]
 fn conversations_of_two_databases_with_one_id_are_two_sessions() {

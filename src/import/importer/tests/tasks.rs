@@ -1,4 +1,4 @@
-//! Imports of tasks, whose files their tools write anew with each turn.
+//! Imports of tasks. The tools rewrite the files of a task at each turn.
 
 use super::{Home, path_of};
 use serde_json::{Value, json};

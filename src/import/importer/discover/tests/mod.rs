@@ -238,8 +238,8 @@ fn files_elsewhere_are_recognized_by_their_content() {
     );
 }
 
-/// Qwen Code writes Gemini's messages in records like those of Claude Code. Once such a file was taken for a file of
-/// Claude Code, and nothing was read.
+/// Qwen Code writes Gemini's messages in records like the records of Claude Code. Once such a file was taken for a file
+/// of Claude Code, and nothing was read.
 #[test]
 fn files_of_qwen_code_are_not_taken_for_those_of_others() {
     let place = Place::new();
