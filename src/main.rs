@@ -1,10 +1,9 @@
 //! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
 //! stdout, one append-only JSONL file per session.
 //!
-//! The program has its arguments and commands in [`cli`], and its settings in [`config`]. It gives the daemon three
-//! parts: the importer ([`imports`], with [`secrets`]), the handoff of conversations ([`handoffs`]), and the counting
-//! of usage ([`accounts`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading
-//! order, and follows one request through them.
+//! The program has its arguments and commands in [`cli`], its settings in [`config`], and the parts that it gives the
+//! daemon in [`parts`]. The rest is in the crates of this folder; README.md ("The source") lists them in reading order,
+//! and follows one request through them.
 
 #![cfg_attr(
     test,
@@ -16,12 +15,9 @@
     )
 )]
 
-mod accounts;
 mod cli;
 mod config;
-mod handoffs;
-mod imports;
-mod secrets;
+mod parts;
 
 use std::process::ExitCode;
 

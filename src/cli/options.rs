@@ -182,5 +182,8 @@ pub(super) fn assert_values<T: ValueEnum>(definition: &str) {
     let values = T::value_variants().iter();
     let names = values.filter_map(|value| Some(value.to_possible_value()?.get_name().to_owned()));
     let names = names.collect::<Vec<_>>();
-    assert_eq!(document["$defs"][definition]["enum"], serde_json::json!(names));
+    assert_eq!(
+        document["$defs"][definition]["enum"],
+        serde_json::json!(names)
+    );
 }

@@ -237,6 +237,14 @@ pub fn fold(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
+/// An English noun for this number of things.
+pub fn plural(count: usize, noun: &str) -> String {
+    match count {
+        1 => noun.to_owned(),
+        _ => format!("{noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

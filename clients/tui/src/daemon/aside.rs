@@ -1,7 +1,7 @@
 //! Side questions: asks a question in a background branch beside the conversation, and keeps its
 //! answer (protocol.md §3.23).
 
-use super::operations::plural;
+use crate::text;
 use treelined_client::{Client, Error, Message};
 
 /// The group of the branches with such questions.
@@ -21,7 +21,7 @@ pub(super) async fn ask(client: &Client, question: String) -> Result<String, Err
 pub(super) async fn keep(client: &Client, entry: String) -> Result<String, Error> {
     let kept = client.keep_branch(entry).await?;
     let count = kept.entry_ids.len();
-    let messages = plural(count, "message");
+    let messages = text::plural(count, "message");
     Ok(match kept.durability.as_str() {
         "none" => "It is in the conversation already.".to_owned(),
         _ => format!("Kept: {count} {messages} at the leaf."),

@@ -1,6 +1,6 @@
 //! Texts with numbers about the open session or all sessions, and the text of the context.
 
-use super::operations::LONG;
+use super::LONG;
 use crate::model::document;
 use crate::{text, time};
 use serde_json::Value;

@@ -23,6 +23,7 @@ use failure::failure;
 use crate::message::{self, Effect, Folds, Message, PagePosition, Sort, Target};
 use crate::model::document::{self, Document};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -30,6 +31,9 @@ use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort, TreeFold,
     TreeRender,
 };
+
+/// The deadline for work on many files. The user can cancel such work with Esc.
+const LONG: Duration = Duration::from_secs(24 * 3600);
 
 /// The connection, and the data needed to make it again.
 #[derive(Clone)]

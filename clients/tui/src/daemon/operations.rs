@@ -1,22 +1,18 @@
 //! Runs the operations of this program, and lists the items that they can be about.
 
 use super::failure::{failure, refused};
-use super::{Daemon, aside, branches, figures, handoff, sorting};
+use super::{Daemon, LONG, aside, branches, figures, handoff, sorting};
 use crate::message::{self, CommandOutput, Target};
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
 use crate::{text, time};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::time::Duration;
 use treelined_client::{
     CancelReason, Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult,
     Navigation, NavigationReason, ReviewedSecret, SecretValue, SecretValues,
 };
 use treelined_redact::{ValueHash, secret_variables};
-
-/// The deadline for work on many files. The user can cancel such work with Esc.
-pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 /// The most moves that are listed.
 const MOVES: u64 = 200;
@@ -36,7 +32,7 @@ impl Daemon {
             Operation::Compact { focus } => compact(client, focus).await?,
             Operation::CherryPick { entries } => {
                 let picked = client.cherry_pick(entries).await?.entry_ids.len();
-                format!("Copied {picked} {}.", plural(picked, "message"))
+                format!("Copied {picked} {}.", text::plural(picked, "message"))
             }
             Operation::Merge { tip, focus } => merge(client, tip, focus).await?,
             Operation::Root => {
@@ -190,7 +186,7 @@ impl Daemon {
                     };
                     PickerItem {
                         text: text::line(&branch.name),
-                        note: format!("{away}{count} {} · {when}", plural(count, "message")),
+                        note: format!("{away}{count} {} · {when}", text::plural(count, "message")),
                         is_active: branch.is_active,
                         id: branch.tip_id,
                         ..PickerItem::default()
@@ -222,13 +218,6 @@ impl Daemon {
             PickerKind::Review { format } => review(client, format).await?,
             PickerKind::Import | PickerKind::Export => Vec::new(),
         })
-    }
-}
-
-pub(super) fn plural(count: usize, noun: &str) -> String {
-    match count {
-        1 => noun.to_owned(),
-        _ => format!("{noun}s"),
     }
 }
 
@@ -294,7 +283,7 @@ async fn export(
     let hidden: usize = written.redactions.iter().map(|it| it.count as usize).sum();
     let hidden = match hidden {
         0 => String::new(),
-        count => format!("; {count} {} replaced", plural(count, "secret")),
+        count => format!("; {count} {} replaced", text::plural(count, "secret")),
     };
     let bytes = time::bytes(usize::try_from(written.bytes).unwrap_or(usize::MAX));
     Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
@@ -357,7 +346,7 @@ fn imported(result: &ImportSessionsResult) -> String {
     let totals = &result.totals;
     let of = |count: u64, noun: &str| {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        format!("{count} {}", plural(count, noun))
+        format!("{count} {}", text::plural(count, noun))
     };
     let failed: Vec<_> = result
         .files

@@ -2,8 +2,7 @@
 //! so that all hits that arrive during a search belong to it.
 
 use super::failure::failure;
-use super::operations::LONG;
-use super::{Daemon, convert};
+use super::{Daemon, LONG, convert};
 use crate::message::{self, CompletionQuery, Failure, QueryCompletion, SearchMode, SearchQuery};
 use std::pin::pin;
 use tokio::sync::oneshot;

@@ -1,6 +1,6 @@
 //! The importer of the daemon. It uses the crate `treelined-import`.
 
-use crate::secrets;
+use super::secrets;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use treelined_core::error::Result;
