@@ -2,7 +2,7 @@
 //! stdout, one append-only JSONL file per session.
 //!
 //! The program has its arguments and commands in [`cli`], its settings in [`config`], and the parts that it gives the
-//! daemon in [`parts`]. The rest is in the crates of this folder; README.md ("The source") lists them in reading order,
+//! daemon in [`wiring`]. The rest is in the crates of this folder; README.md ("The source") lists them in reading order,
 //! and follows one request through them.
 
 #![cfg_attr(
@@ -17,7 +17,7 @@
 
 mod cli;
 mod config;
-mod parts;
+mod wiring;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@
 
 use super::failure::{ShellError, warn};
 use super::options::Options;
-use crate::parts::secrets;
+use crate::wiring::secrets;
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::File;
