@@ -31,7 +31,7 @@ pub struct LogPart {
 pub struct StoredLine {
     /// The line with its line break.
     pub bytes: Vec<u8>,
-    /// The account that has added the line, by the word of the servers. `None` if they keep no accounts with lines.
+    /// The account that added the line, as the servers report it. `None` if the servers keep no accounts with lines.
     pub account: Option<String>,
 }
 
@@ -91,8 +91,8 @@ pub trait LogBackend: Send + Sync {
         last_lines(self.read(session, Position::START)?)
     }
 
-    /// A line of a session by its number, from 1. `None` if the log of the session ends before it. This implementation is
-    /// for servers that keep no accounts with lines; it reads the session up to the line.
+    /// A line of a session by its number, from 1. `None` if the log of the session has fewer lines. This implementation
+    /// is for servers that keep no accounts with lines. It reads the session up to the line.
     fn line(&self, session: &str, number: u64) -> Result<Option<StoredLine>> {
         let mut before = 0;
         for part in self.read(session, Position::START)? {
@@ -111,7 +111,8 @@ pub trait LogBackend: Send + Sync {
         Ok(None)
     }
 
-    /// The first ids of sessions after this one, sorted; none at the end. No id is before all.
+    /// The first session ids after the id `after`, sorted; empty at the end. With `None`, the list begins with the
+    /// first session.
     fn list_after(&self, after: Option<&str>) -> Result<Vec<String>>;
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;

@@ -32,7 +32,7 @@ struct DeletionOf {
     session_id: String,
 }
 
-/// The record with which these last lines close a log; `None` if the log is open.
+/// The record that closes a log with these last lines; `None` if the log is open.
 fn closing_record(session: &str, lines: &[u8]) -> Option<DeletionRecord> {
     let last = lines
         .rsplit(|byte| *byte == b'\n')
@@ -41,7 +41,7 @@ fn closing_record(session: &str, lines: &[u8]) -> Option<DeletionRecord> {
     memmem::find(last, TRASHED.as_bytes())?;
     let record: DeletionRecord = serde_json::from_slice(last).ok()?;
     let is_closing = record.r#type == "custom" && record.custom_type == TRASHED;
-    // A copy of the file under another id also has the record, with the first id.
+    // A copy of the file under another id also has the record, but with the id of the first session.
     (is_closing && record.data.session_id == session).then_some(record)
 }
 
@@ -119,7 +119,7 @@ fn record(
     line
 }
 
-/// Opens the log of a deleted session again. Returns the state that the log had.
+/// Opens the log of a deleted session again. Returns the state that the log had before.
 pub(crate) fn reopen(
     log: &dyn LogBackend,
     session: &str,

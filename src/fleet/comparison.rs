@@ -55,11 +55,11 @@ pub(super) struct Agreement {
     pub(super) position: Position,
     /// Bytes of the file.
     pub(super) offset: u64,
-    /// The end of the part before the part of the last lines.
+    /// The end of the part that comes before the part `last`.
     previous: Position,
     /// The end of the last line that this machine has written, in bytes of the file.
     own: Option<u64>,
-    /// The lines of the last part that has some.
+    /// The lines of the last part that has lines.
     pub(super) last: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Agreement {
 
     pub(super) fn advance(&mut self, end: Position, lines: &[u8]) {
         let before = std::mem::replace(&mut self.position, end);
-        // A foreign message moves the position alone.
+        // A foreign message changes only the position.
         if lines.is_empty() {
             return;
         }
@@ -114,8 +114,8 @@ impl Agreement {
     }
 }
 
-/// Compares a file with a log, from its record on. Fails with `logRewound` if the log does not have the lines of the
-/// record any more.
+/// Compares a file with a log, from the position in the replica record on. Fails with `logRewound` if the log does not
+/// have the lines of the record any more.
 pub(super) fn compare(
     log: &dyn LogBackend,
     session: &str,
@@ -129,10 +129,10 @@ pub(super) fn compare(
     }
 }
 
-/// Like [`compare`], but if that fails, compares from the start, and returns the failure too.
+/// Like [`compare`]. If that comparison fails, compares from the start, and also returns the failure.
 ///
-/// A log that was made anew, or restored, is compared from the start. If it has all lines of the record, others have
-/// filled it again, and nothing is lost.
+/// A log that was made anew, or restored, is compared from the start. If the log has all lines of the record, other
+/// machines have filled it again, and nothing is lost.
 pub(super) fn compare_with_lost(
     log: &dyn LogBackend,
     session: &str,
@@ -155,8 +155,8 @@ pub(super) fn compare_with_lost(
     }
 }
 
-/// Compares a file with a log, from the position in the replica record on. If the file lacks the bytes before this
-/// position, since a crash has lost its end, compares from the start.
+/// Compares a file with a log, from the position in the replica record on. If the file lacks bytes before this
+/// position, for example after a crash, compares from the start.
 fn compare_behind(
     log: &dyn LogBackend,
     session: &str,
@@ -200,11 +200,11 @@ fn compare_behind(
         }
     };
     agreed.own = intact.and_then(|record| match record.is_own() {
-        // The record is saved when others write, so this machine has written the lines after it.
+        // The record is saved when lines of other machines arrive, so all lines after the record are from this machine.
         true => Some(agreed.offset),
         false => record.own,
     });
-    // A log that ends before the message of the record has lost it, whatever the file has.
+    // If the log ends before the message of the record, the log has lost that message, whatever the file has.
     let is_at_end = matches!(relation, Relation::Equal | Relation::FileAhead);
     let is_lost = |record: &&ReplicaRecord| is_at_end && agreed.position.0 < record.sequence;
     let lost = record.filter(is_lost);
@@ -249,7 +249,7 @@ impl FileBytes<'_> {
         Ok(true)
     }
 
-    /// How many bytes at the start are equal. Takes them.
+    /// Removes the equal bytes from the start of the unmatched bytes, and returns their number.
     fn matched(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut count = 0;
         while count < bytes.len() && self.fill()? {

@@ -44,8 +44,8 @@ impl Denials {
     /// A denial of a request with this subject, if one has arrived since `sent`.
     fn of(&self, subject: &str, sent: Instant) -> Option<String> {
         let quoted = format!("{subject:?}");
-        // If a subscription to the subject of a session is denied, its follower gets no hints. This does not affect the
-        // answer to a request.
+        // If a subscription to the subject of a session is denied, the follower of the session gets no hints. The
+        // answer to a request is not affected.
         let names_another = |why: &str| {
             why.contains("for Publish to") || why.contains("for Subscription to \"treelined.")
         };
@@ -260,7 +260,7 @@ fn refused(servers: &str, error: &async_nats::ConnectError) -> Error {
     Error::new(kind, format!("{why}: {servers}: {error}"))
 }
 
-/// Whether an error of input and output comes from TLS, for example from a certificate that is not trusted.
+/// Whether an I/O error comes from TLS, for example from a certificate that is not trusted.
 fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let text = format!("{error:?}");
     [

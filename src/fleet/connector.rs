@@ -35,7 +35,7 @@ pub(super) struct Connector {
     pub(super) store: Store,
 }
 
-/// The team's list. A list connects to the servers if nothing has connected before.
+/// The team's list. A request for the list connects to the servers if there is no connection yet.
 pub(super) struct LiveTeam(pub(super) Arc<Connector>);
 
 impl TeamView for LiveTeam {
@@ -83,8 +83,8 @@ impl ConnectorState {
 }
 
 impl Connector {
-    /// The connected log. Waits for a connection only if none has failed yet, and if the caller sets no moment.
-    /// Otherwise a separate thread connects, and this call fails.
+    /// The connected log. Waits for a connection only if no attempt to connect has failed yet, and if the caller has
+    /// not set a moment (see [`patience`]). Otherwise a separate thread connects, and this call fails.
     pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<dyn Engine>> {
         let state = lock(&self.state);
         if let Some(log) = state.connected()? {
@@ -155,7 +155,7 @@ async fn watch(log: Weak<dyn Engine>, connector: Weak<Connector>) {
         let (Some(log), Some(connector)) = (log.upgrade(), connector.upgrade()) else {
             return;
         };
-        // If the log is not found, a restarted server may not know it yet, so nothing changes.
+        // A restarted server may not know the log yet, so an error changes nothing.
         let Ok(misconfigured) = log.fault().await else {
             continue;
         };
@@ -223,7 +223,7 @@ pub(super) fn retain_beside(connector: &Arc<Connector>) {
     }
 }
 
-/// The error `logUnavailable`, with another attempt after the pause.
+/// The error `logUnavailable`, with the pause after which the client can try again.
 pub(super) fn away(why: &str) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why.to_owned());
     error.retry_after_ms = u64::try_from(PAUSE.as_millis()).ok();
@@ -266,7 +266,7 @@ impl LogSource for Connector {
 /// The pause between two checks of the log.
 const CHECK: Duration = Duration::from_secs(15);
 
-/// The pause between two looks whether sessions without activity are due.
+/// The pause between two checks whether sessions without activity must be closed or erased.
 const RETAIN: Duration = Duration::from_secs(10);
 
 /// How long a daemon tries an append.

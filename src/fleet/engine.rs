@@ -1,5 +1,5 @@
-//! The servers of a team: all that a daemon and the commands need of them apart from the lines of sessions. The code
-//! that engines share does not know which engine keeps the lines.
+//! The servers of a team: everything that a daemon and the commands need from the servers, except the lines of
+//! sessions. The code that engines share does not know which engine keeps the lines.
 
 use super::backend::{LogBackend, LogPart, Position};
 use super::patience;
@@ -30,14 +30,15 @@ pub trait Engine: LogBackend {
     /// Follows a session. Later appends are noticed soon.
     fn followed<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<FollowedLog<'a>>>;
 
-    /// Removes all lines of a session for good, if the engine can. Its id is then used up: reads and appends fail with
-    /// `sessionErased`.
+    /// Removes all lines of a session permanently, if the engine can. The id of the session cannot be used again: reads
+    /// and appends fail with `sessionErased`.
     fn erase<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
 
-    /// At most this many sessions without activity, for which something is due.
+    /// At most `most` sessions without activity that must be closed or erased.
     fn quiet(&self, retention: Retention, most: usize) -> BoxFuture<'_, Result<Vec<QuietSession>>>;
 
-    /// The ids of the sessions that any daemon has open, also this one. Fails if this is not known of a daemon.
+    /// The ids of the sessions that any daemon has open, including this daemon. Fails if the open sessions of a daemon
+    /// are not known.
     fn open_sessions(&self) -> BoxFuture<'_, Result<HashSet<String>>>;
 
     /// The team's list, for the daemon with this key on this machine. For a command, both are empty.
@@ -49,7 +50,7 @@ pub(super) type FollowedLog<'a> = Box<dyn FollowedParts + 'a>;
 
 /// The parts of a session, as they arrive.
 pub trait FollowedParts: Send {
-    /// The next part after `at`; `None` at the end of the log. `at` must not go back.
+    /// The next part after `at`; `None` at the end of the log. `at` must never decrease.
     fn stored(&mut self, at: Position) -> BoxFuture<'_, Result<Option<LogPart>>>;
 
     /// Waits until the log may have a part after `at`. The future can be dropped and the function called again.
@@ -61,7 +62,7 @@ pub trait TeamIndex: Send + Sync {
     /// Makes the missing parts of the list, if the servers permit it. Returns the names of the parts that were made.
     fn ensure(&self) -> BoxFuture<'_, Result<Vec<String>>>;
 
-    /// Writes a row, unless the list has a row that is as new.
+    /// Writes a row, unless the list has a row of the session that is as new or newer.
     fn write_row(&self, row: TeamRow) -> BoxFuture<'_, Result<()>>;
 
     /// Reports which sessions this daemon has open, with the times at which they were opened, in Unix milliseconds. The

@@ -14,8 +14,8 @@ use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::log::upstream::{LogHook, LogNews};
 
-/// A message that arrives while the daemon appends is probably the daemon's own. The follower waits up to a second for
-/// that append, since otherwise it could take the lock of the file before the next append.
+/// A message that arrives while the daemon appends is probably from that append. The follower waits up to a second
+/// until the append has ended. Otherwise the follower could take the lock of the file before the next append.
 const OWN_LOOKS: u32 = 200;
 const OWN_PAUSE: Duration = Duration::from_millis(5);
 /// The first pause of a follower that waits for a connection. The pauses double up to [`PAUSE`].
@@ -234,15 +234,16 @@ async fn copy_stored(
         let end = part.end;
         let take = move |file: &ReplicatedFile| file.take(before, &part);
         noticing(file, news, take).await?;
-        // An incomplete line at the end of the file prevents the copy. The next look ends that line, and copies.
+        // An incomplete line at the end of the file prevents the copy. The next look ends that line with a line break,
+        // and copies.
         if file.position() < end {
             return Ok(());
         }
     }
 }
 
-/// Publishes lines of other programs, and lines that wait in the file. Returns whether there were any. An incomplete
-/// line that was already there at the last look is ended.
+/// Publishes lines of other programs, and lines that wait in the file. Returns whether there were any. With
+/// `was_unequal`, an incomplete line at the end of the file gets a line break.
 pub(crate) async fn look(
     file: &Arc<ReplicatedFile>,
     was_unequal: bool,
@@ -264,9 +265,9 @@ pub(crate) async fn look(
     noticing(file, news, work).await
 }
 
-/// Runs work on a blocking thread. Calls the hook if lines of other programs were published, or if lines no longer wait
-/// in the file although somebody was told that they do. An append may find the lines in the log meanwhile, and so may an
-/// opening of the session.
+/// Runs work on a blocking thread. Calls the hook if lines of other programs were published. Also calls it if lines
+/// were reported as waiting in the file and no longer wait: an append, or the opening of the session, may have found
+/// these lines in the log meanwhile.
 async fn noticing<T: Send + 'static>(
     file: &Arc<ReplicatedFile>,
     news: &LogHook,
@@ -275,7 +276,7 @@ async fn noticing<T: Send + 'static>(
     let (file, news) = (Arc::clone(file), Arc::clone(news));
     blocking(move || {
         let before = file.published();
-        // The result is kept: the lines that wait now may be in the log after the work.
+        // This call keeps its result in the file's state: the lines that wait now may be in the log after the work.
         file.waits();
         let done = work(&file)?;
         let has_published = file.published() > before;

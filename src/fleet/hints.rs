@@ -3,7 +3,7 @@
 //! The servers pass a publish to the subscribers of its subject, but not to the connection that sent it. Such a message
 //! is only a **hint**: it is not stored yet, and may be refused. So the stream is read after a hint. Hints are lost
 //! when a server dies, so the stream is also read after a pause without hints. A consumer for each session would cost
-//! the servers more, and would return each append of this connection to it.
+//! the servers more, and would send each append of this connection back to it.
 
 use super::backend::{LogPart, Position};
 use super::connection::{ANSWER, unavailable};
@@ -121,7 +121,7 @@ impl<'a> FollowedMessages<'a> {
         })
     }
 
-    /// The next message after `at`; `None` at the end of the stream. `at` must not go back.
+    /// The next message after `at`; `None` at the end of the stream. `at` must never decrease.
     pub(super) async fn stored(&mut self, at: Position) -> Result<Option<LogPart>> {
         if self.reading.as_ref().is_some_and(|it| it.position() != at) {
             self.reading = None;
@@ -138,7 +138,7 @@ impl<'a> FollowedMessages<'a> {
             return Ok(None);
         };
         let part = reading.part().await?;
-        // The caller may not be able to use the message, and asks again after a pause.
+        // If the caller cannot use the message now, it asks for the message again after a pause.
         self.poll = Instant::now() + self.poll_pause;
         if !reading.goes_on() {
             self.reading = None;

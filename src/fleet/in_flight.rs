@@ -24,8 +24,8 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Waits for the room of an append, but not longer than `time`. An append that is larger than all of the room takes
-    /// all of it.
+    /// Waits for the room of an append, but not longer than `time`. An append that is larger than the limit takes all
+    /// of the room.
     pub(super) async fn room(&self, bytes: usize, time: Duration) -> Result<Room> {
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(MOST_KIB);
         let room = Arc::clone(&self.0).acquire_many_owned(kib.clamp(1, MOST_KIB));

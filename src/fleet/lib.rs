@@ -14,9 +14,9 @@
 //! deadlines, and `limits` judges a stream. `replica` records how far a file and a log are equal, and `comparison`
 //! compares them again. `transfer` copies lines between them. `replicated` keeps them equal while the session is open,
 //! and a `follower` reads new lines for it; `live` does so for the open sessions of a daemon. `closing` ends the log of
-//! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `retention` closes and
-//! erases sessions without activity; `quiet` is such a session, and `nats_quiet` finds them in a stream. `team` is the list of sessions that all
-//! machines share.
+//! a deleted session, `trash` moves its file, and `describe` reads what other machines see of it. `retention` closes
+//! and erases sessions without activity; `quiet` describes such a session, and `nats_quiet` finds them in a stream.
+//! `team` is the list of sessions that all machines share.
 
 #![cfg_attr(
     test,

@@ -143,7 +143,7 @@ pub struct StreamState {
     pub num_subjects: u64,
     #[serde(default)]
     pub num_deleted: u64,
-    /// The number of messages of each subject, if the request wants it.
+    /// The number of messages of each subject, if the request asks for it.
     pub(crate) subjects: Option<BTreeMap<String, u64>>,
 }
 

@@ -33,7 +33,7 @@ struct LiveSession {
     at: PathBuf,
     follower: Option<Follower>,
     news: Option<LogHook>,
-    /// Whether the session is closed. It is then followed only until no lines wait in its file.
+    /// Whether the session is closed. A closed session is followed only until no lines wait in its file.
     is_left: bool,
 }
 

@@ -108,7 +108,7 @@ impl StreamMessage {
     }
 }
 
-/// The messages of a session after a position, up to a message that is known.
+/// The messages of a session after a position, up to the message `last`.
 pub(super) struct SessionMessages<'a> {
     log: &'a NatsLog,
     session: String,
@@ -161,7 +161,7 @@ impl<'a> SessionMessages<'a> {
         Ok(part)
     }
 
-    /// Reads the next message alone. `None` if a consumer has to bring it.
+    /// Reads the next message without a consumer. `None` if a consumer has to read it.
     async fn single(&mut self) -> Option<StreamMessage> {
         self.singles = self.singles.checked_sub(1)?;
         let query = json!({
@@ -216,8 +216,8 @@ impl<'a> SessionMessages<'a> {
         }
     }
 
-    /// Reads the next message alone, since no consumer brings it. A consumer lives on one server, which may die. To
-    /// make a consumer takes more of the cluster than a single message does.
+    /// Reads the next message without a consumer after a consumer has failed. A consumer is on one server, which may
+    /// die. To make a new consumer, the servers must agree. To read a single message, they need not.
     async fn single_again(&mut self) -> Option<StreamMessage> {
         self.singles = SINGLE;
         self.single().await
@@ -245,8 +245,8 @@ impl<'a> SessionMessages<'a> {
         Ok(LogPart { lines: text, end })
     }
 
-    /// The part for a foreign message. All readers skip it forever, so that no member can make a session unreadable
-    /// with it.
+    /// The part for a foreign message. All readers always skip such a message, so that no member can use it to make a
+    /// session unreadable.
     fn without_lines(&self, end: Position, why: &str) -> LogPart {
         let (session, sequence) = (&self.session, end.0);
         // Each read finds the message again, so a warning would fill the log file.

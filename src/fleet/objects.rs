@@ -21,9 +21,9 @@ use treelined_core::error::{Error, Kind, Result};
 
 /// The most bytes of an append. A session file can have longer lines, but no program should write them.
 pub(super) const MOST_BYTES: usize = 64 << 20;
-/// The bytes of one part of an object, unless a message can only have fewer.
+/// The bytes of one part of an object. A part has fewer bytes if the servers do not accept such large messages.
 const CHUNK: usize = 512 << 10;
-/// The most parts of an object that are on their way at the same time.
+/// The most parts of an object that wait for an acknowledgement at the same time.
 const AT_ONCE: usize = 8;
 /// How long the transfer of one object may take.
 const OBJECT_TIME: Duration = Duration::from_secs(20);
@@ -160,7 +160,8 @@ impl NatsLog {
         }
     }
 
-    /// Writes an object in the format of all clients of NATS. Several of its parts are on their way at the same time.
+    /// Writes an object in the format of all clients of NATS. Several of its parts wait for an acknowledgement at the
+    /// same time.
     async fn put(&self, name: &str, lines: &[u8]) -> Result<(), String> {
         let bucket = bucket_name(&self.settings);
         let context = jetstream::new(self.connection.client.clone());

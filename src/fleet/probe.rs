@@ -38,7 +38,7 @@ pub fn probe(settings: &NatsSettings) -> Vec<ProbedServer> {
     for (number, address) in addresses.iter().enumerate() {
         let (sender, address) = (sender.clone(), address.clone());
         let begins_with_tls = settings.needs_tls || address.starts_with("tls://");
-        // If the name of a server is not resolved in time, its thread goes on alone.
+        // If the name of a server is not resolved in time, its thread continues, but nothing reads its answer.
         let asking = thread::Builder::new().name("probe".into());
         let _started = asking.spawn(move || {
             let _late = sender.send((number, ask(&address, begins_with_tls)));

@@ -73,8 +73,8 @@ impl Attempts {
 /// The answer to one attempt.
 enum Answer {
     Stored(u64),
-    /// The session does not end at the expected message. If `is_later`, it ends after that message: an earlier attempt
-    /// of this append is stored, or another append.
+    /// The session does not end at the expected message. If `is_later`, the session ends after that message: either an
+    /// earlier attempt of this append is stored, or another append.
     Elsewhere {
         is_later: bool,
     },
@@ -214,7 +214,7 @@ impl NatsLog {
     }
 
     /// The outcome of an append whose session does not end at the expected message. If the message after the expected
-    /// one has these lines, they are stored. Otherwise there is a conflict.
+    /// message has the lines of this append, the append is stored. Otherwise there is a conflict.
     ///
     /// A server that was stopped answers with its old state for a moment after it is resumed, so this function asks
     /// again for a missing message.
@@ -270,8 +270,8 @@ fn message_id(session: &str, expected: Position, payload: &[u8]) -> String {
     format!("{session}/{id}")
 }
 
-/// The error for lines that may be in the stream, or may appear there later. If the same append is repeated, it finds
-/// them.
+/// The error for lines that may be in the stream, or may appear there later. If the append is repeated, the second
+/// append finds these lines.
 fn unknown(why: &str) -> Error {
     let why = format!("the lines may be in the team's stream: {why}");
     Error::new(Kind::DurabilityUnknown, why)

@@ -1,5 +1,5 @@
-//! The record `<file>.replica`: how far a session file and a log are known to be equal. It may be behind, but it never
-//! claims too much.
+//! The record `<file>.replica`: how far a session file and a log are known to be equal. They may be equal further than
+//! the record says, but never less far.
 
 use super::backend::{LogIdentity, Position};
 use super::files;
@@ -30,9 +30,9 @@ pub(super) struct ReplicaRecord {
     pub(super) hash: String,
     /// The message of the session before the message with these lines; 0 if there is none.
     pub(super) previous: u64,
-    /// The bytes of these lines.
+    /// The number of bytes of these lines.
     pub(super) length: u64,
-    /// The end of the last line that this machine has written. Others may have written after it.
+    /// The end of the last line that this machine has written. Other machines may have written lines after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) own: Option<u64>,
     /// Whether these lines close the log, since the session is deleted.
@@ -50,7 +50,7 @@ fn is_none(lost: &u64) -> bool {
 }
 
 impl ReplicaRecord {
-    /// The record of a file; `None` if there is none. A damaged record counts as none, since a record only saves time.
+    /// The record of a file; `None` if there is none. A damaged record is ignored, since a record only saves time.
     pub(super) fn load(at: &Location) -> Result<Option<Self>> {
         let beside = at.beside(REPLICA_SUFFIX);
         if beside.status().is_err() {
@@ -99,7 +99,7 @@ impl ReplicaRecord {
         Ok(())
     }
 
-    /// Whether the file has the bytes of the record's message. Otherwise the record says nothing about it.
+    /// Whether the file has the bytes of the record's message. Otherwise the record says nothing about the file.
     pub(super) fn is_intact(&self, at: &Location) -> Result<bool> {
         let path = at.path().display().to_string();
         let status = at.status();

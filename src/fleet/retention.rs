@@ -24,20 +24,21 @@ use treelined_files::os::temporary::Temporary;
 const ROUND: usize = 1000;
 /// The most sessions that a command handles at once.
 const ALL: usize = 100_000;
-/// The number of sessions after which open sessions are read again.
+/// After this many sessions, a round reads again which sessions are open.
 const OPEN_AGAIN: usize = 100;
 /// The pause between two rounds in a session directory.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const CACHE: &str = ".cache";
-/// The file in the cache. A round holds its lock, and its time is the end of the last round.
+/// The name of a file in the cache. A round holds the lock of this file. The file's modification time is the end of the
+/// last round.
 const TURN: &str = "retained";
 
 /// The result for a session.
 #[derive(Debug)]
 pub enum Retained {
-    /// It is closed or erased. In a dry run it would be.
+    /// The session was closed or erased. In a dry run, it would be closed or erased.
     Done,
-    /// A daemon has it open.
+    /// A daemon has the session open.
     Open,
     /// Another program has appended meanwhile.
     Active,
@@ -50,7 +51,7 @@ pub struct Round<'a> {
     pub session_dir: &'a Path,
     /// The writer of the records that close sessions.
     pub author: &'a Author,
-    /// Whether nothing is changed.
+    /// Whether the round changes nothing and only reports.
     pub is_dry: bool,
 }
 
@@ -71,7 +72,7 @@ impl Round<'_> {
             let is_last = found.len() < ALL || self.is_dry;
             let new = found.into_iter();
             let new: Vec<_> = new.filter(|of| seen.insert(of.session.clone())).collect();
-            // A session that stays is found again.
+            // A session that could not be closed or erased is found again.
             if new.is_empty() {
                 return turn.end();
             }
@@ -82,7 +83,7 @@ impl Round<'_> {
         }
     }
 
-    /// The round of a daemon, unless another one is running or has ended less than an hour ago.
+    /// The round of a daemon, unless another round is running or has ended less than an hour ago.
     pub(super) fn run_in_turn(&self, log: &dyn Engine) -> Result<()> {
         let turn = Turn::open(self.session_dir)?;
         match turn.file.try_lock() {
@@ -104,7 +105,7 @@ impl Round<'_> {
             Ok(())
         };
         let handled = self.handle(log, &turn, &found, &mut tell);
-        // Without servers the next turn comes soon.
+        // If the servers cannot be reached, the time of the last round stays, so that the next round begins soon.
         if !matches!(&handled, Err(error) if error.kind == Kind::LogUnavailable) {
             turn.end()?;
         }
@@ -180,7 +181,7 @@ impl Round<'_> {
     }
 }
 
-/// Describes a session by the lines of its log. `None` if the log has another end.
+/// Describes a session by the lines of its log. `None` if the log does not end where the engine has found its end.
 fn describe_lines(
     log: &dyn LogBackend,
     of: &QuietSession,
@@ -207,7 +208,7 @@ fn describe_lines(
     }
 }
 
-/// The turn of one process among those that use a session directory.
+/// The turn of one process: of all processes that use a session directory, only one runs a round at a time.
 struct Turn {
     folder: Arc<Folder>,
     file: File,

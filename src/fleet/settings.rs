@@ -16,7 +16,7 @@ pub enum TeamSettings {
 }
 
 impl TeamSettings {
-    /// The name of the stream or of the database, by the settings. It needs no connection.
+    /// The name of the stream or of the database in the settings.
     pub fn name(&self) -> &str {
         match self {
             Self::Nats(nats) => &nats.stream,
@@ -46,7 +46,7 @@ impl TeamSettings {
 pub struct Retention {
     /// A session whose last line is older is closed.
     pub keep: Duration,
-    /// A session that has been deleted for this time is erased.
+    /// A session that has been deleted for longer than this is erased.
     pub erase: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ impl PostgresSettings {
         }
     }
 
-    /// Whether an address is one of PostgreSQL.
+    /// Whether an address is the address of a database of PostgreSQL.
     pub fn is_url(address: &str) -> bool {
         address.starts_with("postgres://") || address.starts_with("postgresql://")
     }
@@ -159,8 +159,8 @@ impl NatsSettings {
         self.at(servers)
     }
 
-    /// The addresses without users and passwords, and the user. The user has a password, or is a token alone. The first
-    /// server that names a user gives it.
+    /// The addresses without users and passwords, and the user. The user has a password, or is only a token. The user
+    /// is from the first address that has one.
     pub fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
         let mut user = None;
         let plain = self.servers.iter().map(|server| {
@@ -201,7 +201,7 @@ mod tests {
         assert!(!PostgresSettings::is_url("nats://db"));
     }
 
-    /// The only address with the user may belong to a server that is away.
+    /// The only address with the user may be the address of a server that does not answer.
     #[test]
     fn some_of_the_servers_keep_the_user_of_all() {
         let of = |servers: &[&str], keep: &[bool]| {

@@ -1,8 +1,8 @@
 //! A stream of NATS JetStream as a backend: each session has a subject, and each append is a message. A position is the
 //! sequence of a message.
 //!
-//! A message is compared and set with a header that names the session's message before it. From this header a reader
-//! sees that no message is missing, and that this program has written each message.
+//! Each message has a header that names the previous message of the session, so that the servers compare and set. From
+//! this header, a reader also sees that no message is missing, and that this program has written each message.
 
 use super::backend::{
     AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position, last_lines,

@@ -54,7 +54,7 @@ fn text(of: &SessionFiles<'_>) -> String {
     fs::read_to_string(path(of)).unwrap()
 }
 
-/// Appends to the end, whatever the end is, like a program that knows no log.
+/// Appends to the end, whatever the end is, like a program that does not know the log.
 fn write(to: &SessionFiles<'_>, lines: &str) {
     let end = match to.find(ID).unwrap() {
         Some(at) => Position(at.status().unwrap().size),
@@ -99,7 +99,8 @@ fn a_pull_makes_the_file_again_byte_for_byte() {
     assert_eq!(text(&file), text(&log));
 }
 
-/// The session has gone on elsewhere. A push and a pull must say so, and copy nothing in the wrong direction.
+/// Another machine has continued the session. A push and a pull must report this, and copy nothing in the wrong
+/// direction.
 #[test]
 fn the_side_that_is_behind_is_named() {
     let pair = Pair::new();
@@ -129,7 +130,7 @@ fn two_sides_that_went_on_apart_are_left_alone() {
     assert_eq!((text(&file), text(&log)), before);
 }
 
-/// Only the record of the file shows that the log had more.
+/// Only the record of the file shows that the log had more lines.
 #[test]
 fn a_log_that_lost_messages_is_reported_by_a_pull_and_filled_again_by_a_push() {
     let pair = Pair::new();
@@ -149,7 +150,7 @@ fn a_log_that_lost_messages_is_reported_by_a_pull_and_filled_again_by_a_push() {
     assert_eq!((again.lines, again.is_refilled), (0, false));
 }
 
-/// A push could not put the lines of the file into the log.
+/// The log has other lines than the file after the same position, so a push cannot append the lines of the file.
 #[test]
 fn a_log_that_lost_messages_and_got_others_is_left_alone() {
     let pair = Pair::new();

@@ -37,8 +37,8 @@ pub struct Transfer {
     pub is_branch: bool,
 }
 
-/// Copies into the log the lines that only the file of the session has, also lines that the log has lost. Fails with
-/// `sessionDeleted` if the log is closed.
+/// Copies into the log the lines that only the file of the session has, including lines that the log has lost. Fails
+/// with `sessionDeleted` if the log is closed.
 pub fn push(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let at = found(files, session)?;
     let identity = log.identity(session)?;
@@ -160,7 +160,7 @@ fn to_be_continued(error: Error) -> Error {
     }
 }
 
-/// As many whole lines at the beginning as have at most `most` bytes together, but at least one line.
+/// The whole lines at the beginning that have at most `most` bytes together, but at least one line.
 pub(super) fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
     if lines.len() <= most {
         return lines;
@@ -299,7 +299,7 @@ fn write_parts(
     write(&mut pending, &reached, agreed)
 }
 
-/// Compares a file with a log, from the record beside it on.
+/// Compares a file with a log, from the position in the saved record of the file on.
 pub(super) fn compare_saved(
     log: &dyn LogBackend,
     session: &str,
@@ -322,8 +322,8 @@ fn diverged_after(session: &str, offset: u64) -> Error {
     Error::new(Kind::LogDiverged, why)
 }
 
-/// Reads what was copied again from both sides. Fails unless the number of lines and the hash are equal. Before the
-/// copy, the file had the first `present` bytes of the first part.
+/// Reads the copied lines again from the file and the log. Fails unless the number of lines and the hash are equal.
+/// Before the copy, the file had the first `present` bytes of the first part.
 pub(super) fn verified(
     log: &dyn LogBackend,
     session: &str,

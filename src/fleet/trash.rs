@@ -1,4 +1,5 @@
-//! Deletes and restores sessions that a log has: first in the log, then the file (fleet.md "Deletion").
+//! Deletes and restores sessions that a log has. Each operation changes first the log, then the file (fleet.md
+//! "Deletion").
 
 use super::attempts::{ROUNDS, conflict};
 use super::backend::{LogBackend, LogPart};
