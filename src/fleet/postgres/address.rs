@@ -1,4 +1,4 @@
-//! The address of a database, and the way to its servers.
+//! The address of a database, and the settings of the connections to its servers.
 
 use super::tls::Tls;
 use crate::settings::PostgresSettings;

@@ -16,11 +16,11 @@ use treelined_files::clock::SystemSource;
 use treelined_files::lock::lock;
 
 const STATEMENT: &str = "SELECT ending, commits, standbys FROM treelined.append($1, $2, $3::text::uuid, $4::text::uuid, $5)";
-/// How long no answer counts as `replicated` after an answer that was not `replicated`. Appends of other sessions may
-/// still wait for their answers in this time.
+/// After an answer that was not `replicated`, no answer counts as `replicated` for this time. Appends of other sessions
+/// may still wait for their answers.
 const LESS: Duration = Duration::from_secs(60);
 
-/// The most appends without a known outcome that are remembered.
+/// The most appends with an unknown outcome that are remembered.
 const MOST_OPEN: usize = 1024;
 
 /// One append.
@@ -173,8 +173,8 @@ pub(super) fn number(position: Position) -> Result<i64> {
     })
 }
 
-/// The error for lines that may be in the database, or may appear there later. If the same append is repeated, it finds
-/// them by their bytes.
+/// The error for lines that may be in the database, or may appear there later. If the append is repeated, the second
+/// append finds these lines by their bytes.
 fn unknown(why: &Error) -> Error {
     let why = format!("the lines may be in the team's stream: {}", why.message);
     Error::new(Kind::DurabilityUnknown, why)

@@ -31,7 +31,7 @@ const IDS: &str = "SELECT id FROM treelined.sessions WHERE id > $1 ORDER BY id L
 const LAST: &str = "\
 SELECT session.last, entry.line FROM treelined.sessions AS session JOIN treelined.entries AS entry
 ON entry.session = session.id AND entry.seq = session.last WHERE session.id = $1";
-/// A line, and the user whose connection has added it.
+/// A line, and the user whose connection added the line.
 const LINE: &str = "SELECT line, author FROM treelined.entries WHERE session = $1 AND seq = $2";
 
 impl LogBackend for PgLog {

@@ -1,4 +1,4 @@
-//! Erases a session: its rows go, and a tombstone says so (schema/fleet.md "Erasure").
+//! Erases a session: deletes its rows, and adds a tombstone (schema/fleet.md "Erasure").
 
 use super::log::PgLog;
 use super::refusal::unreadable;
@@ -9,14 +9,14 @@ const ERASE: &str = "SELECT treelined.erase($1)";
 const IS_ERASED: &str = "SELECT 1 FROM treelined.erased WHERE session = $1";
 
 impl PgLog {
-    /// Removes all lines of a session for good. A repeated call does nothing.
+    /// Removes all lines of a session permanently. A repeated call does nothing.
     pub(super) async fn erase_session(&self, session: &str) -> Result<()> {
         let answer = self.ask(ERASE, &[(&session, Type::TEXT)]).await?;
         let erased = answer.rows.first().map(|row| row.try_get(0));
         if !erased.transpose().map_err(unreadable)?.unwrap_or(false) {
             return Err(Error::session_not_found(session));
         }
-        // Followers read the session at once, whatever they have of it.
+        // No follower has lines up to this end, so each follower reads the session at once.
         let end = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
         self.notices.say(session, end);
         Ok(())

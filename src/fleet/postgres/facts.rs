@@ -27,14 +27,15 @@ const HOLDINGS: &str = "\
 SELECT count(*), coalesce(sum(last), 0)::bigint, pg_total_relation_size('treelined.entries')::bigint
 FROM treelined.sessions";
 
-/// The last lines of the sessions that were described last: the account of each, and its end, which names its writer.
+/// The last lines of the sessions that were described last. For each line, the result has the account and the end of
+/// the line, which names the writer.
 const WRITERS: &str = "\
 SELECT entry.author, entry.ending
 FROM (SELECT session FROM treelined.rows ORDER BY changed DESC LIMIT 1000) AS lately,
 LATERAL (SELECT author, substring(line FROM greatest(octet_length(line) - 1023, 1)) AS ending
     FROM treelined.entries WHERE session = lately.session ORDER BY seq DESC LIMIT 20) AS entry";
 
-/// How many of the last lines name their writer as the account that has added them.
+/// The numbers of the last lines whose writer is the account that added the line, is another account, or is not named.
 #[derive(Debug, Default)]
 pub struct Writers {
     pub same: u64,
@@ -194,12 +195,12 @@ async fn writers(pool: &Pool) -> Result<Writers> {
     Ok(writers)
 }
 
-/// The writer that a daemon has added to a line, by the end of the line.
+/// The writer that a daemon has added to the end of a line.
 fn claimed(ending: &[u8]) -> Option<Author> {
     let at = memmem::rfind(ending, b",\"by\":")?;
     let mut object = ending.get(at..)?.trim_ascii_end().to_vec();
     *object.first_mut()? = b'{';
-    // The member of an inner object is not the last one of the line.
+    // The member `by` of an inner object does not end the line.
     let is_last = json::value_span(&object).is_ok_and(|span| span == (0..object.len()));
     is_last.then(|| Author::of(&object))?
 }

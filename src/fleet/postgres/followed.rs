@@ -1,4 +1,4 @@
-//! Follows a session in the database: reads it after a notice, and after a pause without notices.
+//! Follows a session in the database: reads it after a notification, and after a pause without notifications.
 
 use super::log::PgLog;
 use super::notices::NewestLine;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use treelined_core::error::Result;
 
-/// The first and the longest pause after which the database is read without a notice.
+/// The first and the longest pause after which the database is read without a notification.
 const FIRST_POLL: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_secs(10);
 
@@ -47,7 +47,7 @@ impl<'a> FollowedLines<'a> {
         match &part {
             Some(part) => {
                 self.reading = Some((part.end, reading));
-                // The caller may not be able to use the part, and asks again after a pause.
+                // If the caller cannot use the part now, it asks for the part again after a pause.
                 self.poll = Instant::now() + self.poll_pause;
             }
             None => {

@@ -1,5 +1,5 @@
-//! The team's list in tables: a row for each session, and a row for each daemon that has sessions open. A list is a page
-//! of rows, which the database sorts and filters (`pages`), together with the sessions that have a file here.
+//! The team's list in tables: a row for each session, and a row for each daemon that has open sessions. A list is a
+//! page of rows, which the database sorts and filters (`pages`), together with the sessions that have a file here.
 
 use super::pages;
 use super::pool::{ANSWER, Params, Pool, ask};
@@ -75,7 +75,7 @@ impl PgIndex {
         }
     }
 
-    /// Writes, with one attempt.
+    /// Runs a statement that writes, with one attempt.
     async fn write(&self, statement: &str, params: Params<'_>) -> Result<()> {
         let written = self.pool.ask(statement, params, Instant::now() + ANSWER);
         written.await.map(drop).map_err(Failure::error)
@@ -125,14 +125,14 @@ impl PgIndex {
         let body: String = row.try_get(1).map_err(unreadable)?;
         let stored = StoredRow::decode(&subject::key(&session), body.as_bytes());
         parts.add_damaged(usize::from(stored.is_none() && !body.is_empty()));
-        // A row of earlier tables says nothing of these.
+        // A row that describes a session of earlier tables says nothing about the sessions of these tables.
         let stored = stored.filter(|stored| stored.stream_created == self.created);
         parts.add(session, None, stored.map(|stored| stored.row));
         Ok(())
     }
 
-    /// The sessions that were erased until `now`. Reads only those that are new since the last read, by the clock of the
-    /// server. It goes back a minute further, since a commit may come late.
+    /// The sessions that were erased until `now`. Reads only the sessions that were erased since a minute before the
+    /// last read, by the clock of the server. The minute is for late commits.
     async fn erased(&self, now: i64) -> Result<HashSet<String>> {
         let mut erased = self.erased.lock().await;
         let most = i64::try_from(MOST_ERASED).unwrap_or(i64::MAX);

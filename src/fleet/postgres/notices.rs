@@ -84,7 +84,7 @@ impl Notices {
         self.parts.noted.notify_one();
     }
 
-    /// The newest line of a session. It changes from now on.
+    /// The newest line of a session. The value is updated from now on.
     pub(super) fn of(&self, session: &str) -> Arc<NewestLine> {
         let newest = Arc::<NewestLine>::default();
         let mut followers = lock(&self.parts.followers);
@@ -118,7 +118,7 @@ impl NoticeParts {
         let Some(own) = own_process(client).await else {
             return;
         };
-        // Notifications that were sent before are lost, so all followers read.
+        // Notifications that were sent before this moment are lost, so all followers read.
         self.wake_all();
         loop {
             tokio::select! {

@@ -1,4 +1,5 @@
-//! Pages of the team's list: the sessions with the latest activity first, those without a description at the end.
+//! Pages of the team's list: the sessions with the latest activity first, the sessions without a description at the
+//! end.
 
 use super::pool::{Params, Pool, ask};
 use super::refusal::{unreadable, unsigned};
@@ -11,9 +12,9 @@ use treelined_core::team::TeamQuery;
 const MOST: usize = 1000;
 /// The number up to which sessions are counted.
 const COUNTED: i64 = 10_000;
-/// The rows that a query selects: deleted or not ($1), without a file here ($2), and by their directory ($3), their name
-/// ($4) and their words ($5). A session without a description has a row with an empty body. The first message is taken out
-/// of the body, which is slow, only if the words are in the body at all, without the escapes of JSON.
+/// The rows that a query selects: deleted or not ($1), without a file here ($2), and by their directory ($3), their
+/// name ($4) and their words ($5). A session without a description has a row with an empty body. To read the first
+/// message from the body is slow. It is done only if the body, without the escapes of JSON, has the words.
 const SELECTED: &str = r#"
 FROM treelined.rows WHERE trashed = $1 AND session <> ALL($2::text[])
 AND ($3::text IS NULL OR cwd IN ($3, $3 || '/'))
@@ -26,13 +27,13 @@ AND ($5::text[] IS NULL OR lower(concat_ws(E'\n', name, cwd, session)) LIKE ALL(
 pub(super) struct Page {
     /// Rows with the id of a session and its description.
     pub(super) rows: Vec<Row>,
-    /// The number of sessions on all pages. If `is_at_least`, there are more.
+    /// The number of sessions on all pages. With `is_at_least`, there are more sessions than this.
     pub(super) count: u64,
     pub(super) is_at_least: bool,
     pub(super) next: Option<String>,
 }
 
-/// The sessions that a query selects, without those that have a file here.
+/// The sessions that a query selects, without the sessions that have a file here.
 pub(super) async fn read(pool: &Pool, query: &TeamQuery, here: &[String]) -> Result<Page> {
     let most = query.limit.min(MOST);
     let asked = Asked {
@@ -82,7 +83,7 @@ struct Asked<'q> {
 }
 
 impl Asked<'_> {
-    /// One row more than `most`, if there are more.
+    /// At most `most` rows of a page, and one additional row if another page follows.
     async fn rows(&self, most: usize) -> Result<Vec<Row>> {
         if most == 0 {
             return Ok(Vec::new());
@@ -108,7 +109,7 @@ impl Asked<'_> {
         Ok(ask(self.pool, &statement, params).await?.rows)
     }
 
-    /// The number of sessions on all pages, [`COUNTED`] and one more at most. Only the first page has it.
+    /// The number of sessions on all pages, [`COUNTED`] and one more at most. Only the first page has this number.
     async fn count(&self) -> Result<i64> {
         if self.query.after.is_some() {
             return Ok(0);

@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Row, Socket
 use treelined_core::error::Result;
 use treelined_files::lock::lock;
 
-/// The most connections at the same time. The connection of notices does not count.
+/// The most connections at the same time. The connection for notifications does not count.
 const MOST: usize = 16;
 /// How long it may take to connect, for all servers together.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -64,8 +64,8 @@ impl Pool {
         }))
     }
 
-    /// Sends one statement, and waits for its end until the moment `until`. The statement has no name, so that a pooler
-    /// of transactions passes it on. If the request is given up, its connection is closed.
+    /// Sends one statement, and waits for its end until the moment `until`. The statement has no name, so that a
+    /// transaction pooler can forward it. If the request is given up, its connection is closed.
     pub(super) async fn ask(
         &self,
         statement: &str,

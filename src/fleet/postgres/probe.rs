@@ -54,7 +54,7 @@ pub fn probe(settings: &PostgresSettings) -> Result<Vec<ProbedServer>> {
 
 async fn ask(host: &Host, port: u16) -> io::Result<()> {
     let Host::Tcp(name) = host else {
-        // The connection that follows says whether a server listens at a path.
+        // The caller then connects, which shows whether a server listens at a path.
         return Ok(());
     };
     let mut stream = TcpStream::connect((name.as_str(), port)).await?;

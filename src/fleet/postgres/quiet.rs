@@ -15,10 +15,10 @@ use treelined_core::error::Result;
 
 /// The number of sessions that one statement looks at.
 const PAGE: i64 = 5000;
-/// The last of the next sessions, in the order of ids.
+/// The last id of the next page of sessions, in the order of ids.
 const LAST: &str = "\
 SELECT max(id) FROM (SELECT id FROM treelined.sessions WHERE id > $1 ORDER BY id LIMIT $2) AS page";
-/// The sessions up to that one without activity. The record of a deletion is short, so a long last line is not read.
+/// The sessions without activity up to that id. The record of a deletion is short, so a long last line is not read.
 const QUIET: &str = "\
 SELECT session.id, session.last, extract(epoch FROM clock_timestamp() - entry.at)::float8,
     CASE WHEN octet_length(entry.line) < 65536 AND position('treelined.trashed'::bytea IN entry.line) > 0

@@ -32,7 +32,7 @@ pub(super) struct SessionParts<'a> {
     /// The end of the last part that was read.
     at: Position,
     ready: VecDeque<LogPart>,
-    /// The lines of an append that may go on in the next page.
+    /// The lines of an append that may continue in the next page.
     begun: Option<(String, LogPart)>,
     is_at_end: bool,
 }

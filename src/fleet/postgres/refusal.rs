@@ -24,7 +24,7 @@ impl Failure {
     }
 }
 
-/// The error for a failure that may pass.
+/// The error for a failure that is probably temporary.
 pub(super) fn away(why: impl Into<String>) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why.into());
     error.retry_after_ms = Some(2000);

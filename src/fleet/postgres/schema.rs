@@ -75,8 +75,8 @@ pub(super) async fn team(pool: &Pool) -> Result<Team> {
     })
 }
 
-/// The statements that give a role ($1) the schema, the tables and the functions that others own. Indexes and triggers
-/// belong to their tables.
+/// The statements that make a role ($1) the owner of the schema, the tables and the functions that other roles own.
+/// Indexes and triggers belong to their tables.
 const OTHERS_OWN: &str = "\
 SELECT statement FROM (
     SELECT 1 AS place, format('ALTER SCHEMA treelined OWNER TO %I', $1) AS statement, nspowner AS owner
@@ -87,7 +87,8 @@ SELECT statement FROM (
         FROM pg_proc WHERE pronamespace = 'treelined'::regnamespace
 ) AS objects WHERE owner <> (SELECT oid FROM pg_roles WHERE rolname = $1) ORDER BY place";
 
-/// Makes the tables, or brings them to the newest version. Also makes the roles, of which the administrators own the tables.
+/// Makes the tables, or brings them to the newest version. Also makes the roles. The role of the administrators owns
+/// the tables.
 pub fn create(settings: &PostgresSettings) -> Result<Made> {
     let (runtime, pool) = connect(settings)?;
     runtime.block_on(async {

@@ -1,5 +1,5 @@
-//! The search of all sessions: the terms of lines are added after the appends, and lines that have terms of a question
-//! are read (schema/fleet.md "Search").
+//! The search of all sessions: terms of lines are added after the appends, and a question reads the lines that have its
+//! terms (schema/fleet.md "Search").
 
 use super::pool::{ANSWER, Params, Pool, ask};
 use super::refusal::{Failure, unreadable, unsigned};
@@ -15,7 +15,7 @@ use treelined_core::search::ask::terms_of_line;
 use treelined_core::team::{FoundLine, FoundSession, TeamFound, TeamQuestion};
 use treelined_files::clock::SystemSource;
 
-/// The most lines whose terms are added at once, and the bytes after which no further line is.
+/// The most lines whose terms are added at once, and the bytes after which no further line is added.
 const PAGE_LINES: i64 = 500;
 const PAGE_BYTES: i64 = 4 << 20;
 /// The bytes of a line's texts whose terms are added, and the most terms of a line.
@@ -27,11 +27,11 @@ const MOST_BYTES: i64 = 16 << 20;
 /// The number up to which sessions without terms are counted.
 const MOST_UNREAD: i64 = 10_000;
 
-/// A session with lines that have no terms yet, the first one after a text or the first one of all.
+/// A session with lines that have no terms yet: the first session at or after the id $1, else the first session.
 const DUE: &str = "\
 (SELECT session FROM treelined.texts_due WHERE session >= $1 ORDER BY session LIMIT 1)
 UNION ALL (SELECT session FROM treelined.texts_due ORDER BY session LIMIT 1) LIMIT 1";
-/// The last line of a session that has terms, whether the first line has terms, and the last line of all.
+/// For a session: the last line that has terms, whether the first line has terms, and the last line.
 const STATE: &str = "\
 SELECT coalesce((SELECT max(seq) FROM treelined.texts WHERE session = $1), 0),
     EXISTS (SELECT FROM treelined.texts WHERE session = $1 AND seq = 1),
@@ -42,8 +42,8 @@ SELECT seq, line FROM (
     FROM treelined.entries WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3
 ) AS page WHERE bytes < $4 ORDER BY seq";
 const ADD: &str = "SELECT treelined.add_texts($1, $2, $3, $4, $5)";
-/// The lines that have terms of a question, up to a number of bytes in the order in which they are found. They are read in the
-/// order of the index, which needs fewer of its pages.
+/// The lines that have terms of a question, in the order in which they are found, up to $5 bytes. The lines are read in
+/// the order of the index of `entries`, so fewer pages of the index are read.
 const FIND: &str = "\
 SELECT session, seq, author, line, body FROM (
     SELECT entry.session, entry.seq, entry.author, entry.line, described.body,
@@ -55,8 +55,8 @@ SELECT session, seq, author, line, body FROM (
     JOIN treelined.entries AS entry ON entry.session = found.session AND entry.seq = found.seq
     JOIN treelined.rows AS described ON described.session = found.session
 ) AS candidates WHERE bytes <= $5";
-/// About how many lines and sessions there are, the sessions without terms, and the share of each term ($1), by the
-/// statistics of the database.
+/// About how many lines and sessions there are, the number of sessions without terms, and the share of lines that have
+/// each term ($1). The counts of lines and sessions and the shares are statistics of the database.
 const SIZES: &str = "\
 SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'treelined.texts'::regclass),
     (SELECT reltuples::bigint FROM pg_class WHERE oid = 'treelined.sessions'::regclass),
@@ -71,7 +71,7 @@ SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'treelined.texts'::re
 
 /// Adds the terms of a session's lines. Returns false if no session lacks terms, or if another daemon adds them.
 pub(super) async fn add(pool: &Pool) -> Result<bool> {
-    // Daemons that begin anywhere seldom take the same session.
+    // Each daemon begins at a random id, so two daemons seldom take the same session.
     let from = random_token(&SystemSource);
     let due = ask(pool, DUE, &[(&from, Type::TEXT)]).await?.rows;
     let Some(row) = due.first() else {
@@ -101,7 +101,7 @@ async fn add_page(pool: &Pool, session: &str) -> Result<Added> {
     let mut after: i64 = state.try_get(0).map_err(unreadable)?;
     let has_first: bool = state.try_get(1).map_err(unreadable)?;
     let last: i64 = state.try_get(2).map_err(unreadable)?;
-    // Of a deleted session only the last line has a row. If it was restored, all its lines are read again.
+    // A deleted session has terms only for its last line. If the session was restored, all its lines are read again.
     let is_anew = after > 0 && !has_first && last > after;
     if is_anew {
         after = 0;
@@ -153,13 +153,13 @@ fn list(line: &[u8]) -> String {
     format!("{{{}}}", terms.join(","))
 }
 
-/// The name of a session, else its first message, by its row of the list.
+/// The name of a session, else its first message, from the row of the session in the list.
 fn title(session: &str, body: &str) -> Option<String> {
     let row = StoredRow::decode(&subject::key(session), body.as_bytes())?.row;
     row.name.or(Some(row.first_message))
 }
 
-/// The lines that have most terms of a question.
+/// The lines that have the most terms of a question.
 pub(super) async fn find(pool: &Pool, question: &TeamQuestion) -> Result<TeamFound> {
     let terms: Vec<i64> = question
         .terms

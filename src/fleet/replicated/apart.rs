@@ -1,4 +1,5 @@
-//! Makes a file and its log equal. The lock of the file is not held while a server is awaited, so appends can go on.
+//! Makes a file and its log equal. The lock of the file is not held while a server is awaited, so other appends do not
+//! wait.
 //!
 //! The compared lines may have changed before the lock is taken. In this case nothing is written, and the comparison
 //! begins again.
@@ -79,7 +80,7 @@ impl ReplicatedFile {
             // The positions that this process knows are from the log before the loss.
             lock(&self.state).is_behind = true;
         }
-        // Lines that only the file has wait for the session's return.
+        // Lines that only the file has wait until the session is restored.
         if relation == Relation::FileAhead && identity.is_closed_by(&agreed.last) {
             return Err(deleted(&self.session));
         }
@@ -136,7 +137,7 @@ impl ReplicatedFile {
         Ok(is_same.then_some((locked, now.size)))
     }
 
-    /// Begins again with a file that is equal up to `agreed`. Returns whether the file has nothing after that.
+    /// Sets the state to: the file is equal to the log up to `agreed`. Returns whether the file ends there.
     fn begin_apart(&self, compared: &Compared<'_>, agreed: &Agreement) -> Result<bool> {
         let Some((locked, size)) = self.locked_again(compared.file)? else {
             return Ok(false);
@@ -237,7 +238,7 @@ impl ReplicatedFile {
         });
         match stopped {
             Some(Err(error)) => return Err(error),
-            // Another file has replaced this one.
+            // Another file has replaced this file.
             Some(Ok(())) => return Ok(false),
             None => replaced?,
         }

@@ -1,5 +1,5 @@
 //! Publishes the lines that only a file has. Either both the file and the log have new lines, or the log has lost lines
-//! and has got other ones.
+//! and has received other lines.
 
 use super::super::backend::{LogBackend, Position};
 use super::super::comparison::{Agreement, Relation, Tail};

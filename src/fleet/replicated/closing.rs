@@ -40,12 +40,13 @@ impl ReplicatedFile {
         lock(&self.state).is_closed()
     }
 
-    /// Whether this process is deleting the session. Its followers then do not change the file.
+    /// Whether this process is deleting the session. While it does, the follower of the session does not change the
+    /// file.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
     }
 
-    /// Notes that the deletion has failed after its record was written, so the session goes on.
+    /// Notes that this process no longer deletes the session, so that the follower changes the file again.
     pub(crate) fn stop_closing(&self) {
         self.is_closing.store(false, Ordering::Release);
     }
@@ -57,11 +58,11 @@ impl ReplicatedFile {
         }
     }
 
-    /// Closes the log, then writes the same record to the file. Before that, the waiting lines of the file are
-    /// published, and the file has all lines of the log. `None` if the log does not have the session.
+    /// Closes the log, then writes the same record to the file. Before that, publishes the waiting lines of the file,
+    /// and copies the missing lines of the log to the file. `None` if the log does not have the session.
     ///
-    /// If the log cannot be reached, this fails even if lines can be queued: the file is about to move, but queued
-    /// lines are published from its present path.
+    /// If the log cannot be reached, this fails even if lines can be queued: the deletion moves the file, but queued
+    /// lines are published from the present path.
     pub(crate) fn close(
         self: &Arc<Self>,
         source: &dyn Source,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::{self, Identity};
 
-/// The record is saved when it is this many messages behind.
+/// The record is saved again after this many messages.
 pub(super) const SAVED_EVERY: u64 = 256;
 
 /// How far file and log are equal, as far as this process knows.
@@ -19,7 +19,7 @@ pub(super) struct Equality {
     pub(super) file: Option<Identity>,
     /// The record that becomes true when the lines that were published last are in the file.
     pub(super) published: Option<ReplicaRecord>,
-    /// Whether an append of this process is on its way to the log, or from the log to the file.
+    /// Whether an append of this process is not finished: its lines are not yet in both the log and the file.
     pub(super) is_appending: bool,
     /// Whether the log is known to have more lines than the file.
     pub(super) is_behind: bool,
@@ -28,7 +28,7 @@ pub(super) struct Equality {
     pub(super) left_behind: Option<Instant>,
     /// Whether the log was found to have lost lines that are still in the file.
     pub(super) has_lost: bool,
-    /// Messages since the record beside the file was saved.
+    /// The number of messages since the record beside the file was saved.
     pub(super) unsaved: u64,
 }
 
@@ -53,12 +53,13 @@ impl Equality {
     pub(super) fn advance(&mut self, record: ReplicaRecord) {
         let before = self.record.replace(record);
         let now = self.record.as_ref().is_some_and(ReplicaRecord::is_own);
-        // If the turn has passed to another machine, or back, the next opening depends on the record.
+        // If the writer has changed from this machine to another machine, or back, the record must be saved soon: the
+        // next opening depends on the record.
         let is_turn = before.is_some_and(|before| before.own.is_some() && before.is_own() != now);
         self.unsaved += if is_turn { SAVED_EVERY } else { 1 };
     }
 
-    /// The record of a file that has got a part of the log.
+    /// The record of a file to which a part of the log was added.
     pub(super) fn record_behind(
         &self,
         identity: &LogIdentity,
@@ -88,7 +89,7 @@ impl Equality {
         }
     }
 
-    /// Begins again with a file that was compared.
+    /// Sets the state after a comparison of this file.
     pub(super) fn begin(&mut self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let status = file::status_of(file);
         let status = status.map_err(|error| Error::io("stat the session file", &error))?;

@@ -19,8 +19,8 @@ pub(super) enum FileLine {
     Known,
     /// An entry that the log does not have, or a blank line, which every reader skips.
     Own,
-    /// A line that is not an entry, or an entry of the log with other bytes. If the latter was published, it would
-    /// replace the entry on every machine.
+    /// A line that is not an entry, or an entry of the log with other bytes. If the changed entry was published, it
+    /// would replace the entry on every machine.
     Foreign,
 }
 

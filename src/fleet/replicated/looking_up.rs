@@ -44,14 +44,15 @@ impl ReplicatedFile {
         })
     }
 
-    /// A line that the log had before and seems to lack. A server may be behind the others for a moment.
+    /// Reads again a line that the log had before and seems to lack. A server may lag behind the other servers for a
+    /// moment.
     fn line_again(
         &self,
         log: &dyn LogBackend,
         number: u64,
         known: &ReplicaRecord,
     ) -> Result<StoredLine> {
-        // This read waits for such a server, and fails if the log has lost lines.
+        // This read waits until the server has caught up, and fails if the log has lost lines.
         drop(log.read(&self.session, Position(known.sequence))?);
         let stored = log.line(&self.session, number)?;
         stored.ok_or_else(|| {

@@ -2,9 +2,9 @@
 //! file (schema/fleet.md).
 //!
 //! The file is a copy of the log, byte for byte. It may have more lines at its end: lines of programs that do not know
-//! the log, and lines that wait for the servers. If the log has got other lines meanwhile, the file is made again in
-//! the order of the log. The caller of a method of [`Upstream`] holds the lock of the file. All other methods take the
-//! lock if they write.
+//! the log, and lines that wait for the servers. If the log has received other lines meanwhile, the file is made again
+//! in the order of the log. The caller of a method of [`Upstream`] holds the lock of the file. All other methods take
+//! the lock if they write.
 
 mod apart;
 pub mod branch;
@@ -84,16 +84,16 @@ pub struct ReplicatedFile {
     left_behind: Notify,
     /// How often lines that only the file had were published. Appends do not count.
     published: AtomicU64,
-    /// Whether a caller was told that lines wait in the file, since the follower last reported that none do.
+    /// Whether a caller has learned that lines wait in the file, since the follower last reported that no lines wait.
     has_waited: AtomicBool,
 }
 
-/// The lines that only the file had, in the log.
+/// The positions of published lines that only the file had before.
 struct PublishedOwn {
-    /// The end of the log before them, and after them.
+    /// The end of the log before these lines were published, and after that.
     before: Position,
     end: Position,
-    /// The end of the lines of the file.
+    /// The number of bytes of the file that were read.
     seen: u64,
 }
 
@@ -145,7 +145,7 @@ impl ReplicatedFile {
         record.map_or(Position::START, |record| Position(record.sequence))
     }
 
-    /// Whether an append of this process is on its way to the log, or from the log to the file.
+    /// Whether an append of this process is not finished: its lines are not yet in both the log and the file.
     pub(crate) fn is_appending(&self) -> bool {
         lock(&self.state).is_appending
     }
@@ -156,7 +156,7 @@ impl ReplicatedFile {
         file.is_ok_and(|file| self.is_settled(&file))
     }
 
-    /// Like [`Self::is_equal`], but waits for an append of this process that is on its way from the log to the file.
+    /// Like [`Self::is_equal`]. If an append of this process is writing to the file, waits for it first.
     pub(crate) fn is_equal_now(&self) -> Result<bool> {
         let locked = self.locked()?;
         Ok(locked.is_some_and(|file| self.is_settled(&file)))
@@ -188,13 +188,13 @@ impl ReplicatedFile {
         waits
     }
 
-    /// Whether no lines wait in the file any more, although a caller of [`Self::waits`] was told that some do. True only
-    /// once.
+    /// Whether no lines wait in the file, although [`Self::waits`] has returned true before. True only once for each
+    /// such change.
     pub(crate) fn has_stopped_waiting(&self) -> bool {
         !self.waits() && self.has_waited.swap(false, Ordering::Relaxed)
     }
 
-    /// How far this file is known to be in the log.
+    /// The record of the part of this file that is known to be in the log.
     fn known(&self, file: Identity) -> Option<ReplicaRecord> {
         let state = lock(&self.state);
         let compared = state.record.clone().filter(|_| state.file == Some(file));
@@ -242,7 +242,7 @@ impl ReplicatedFile {
         Ok(())
     }
 
-    /// Like [`Self::save`], but saves only if the record is far behind.
+    /// Like [`Self::save`], but saves only if many messages have arrived since the last save.
     pub(crate) fn save_sometimes(&self) -> Result<()> {
         let unsaved = lock(&self.state).unsaved;
         match unsaved >= SAVED_EVERY {
@@ -256,7 +256,7 @@ impl ReplicatedFile {
         !state.is_behind && !state.is_closed() && state.is_equal(file)
     }
 
-    /// The file with its lock; `None` if there is none.
+    /// The file with its lock; `None` if there is no file.
     fn locked(&self) -> Result<Option<File>> {
         loop {
             let opened = self.at.folder.file(&self.at.name, HandleAccess::Append);
@@ -293,12 +293,12 @@ impl ReplicatedFile {
         lock(&self.state).has_lost
     }
 
-    /// Keeps in mind why file and log could not be made equal.
+    /// Notes why the file and the log could not be made equal.
     pub(crate) fn note_failure(&self, error: &Error) {
         if error.kind == Kind::LogRewound {
             lock(&self.state).has_lost = true;
         }
-        // A moment without an answer says nothing of other sessions.
+        // If the caller waits only for a moment, a missing answer says nothing about other sessions.
         let is_silence = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
         if is_silence && patience::until().is_none() {
             self.source.note_silence(error);
@@ -422,7 +422,7 @@ impl ReplicatedFile {
         Ok(before)
     }
 
-    /// Begins again with a file that was compared.
+    /// Sets the state after a comparison of this file.
     fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let mut state = lock(&self.state);
         state.begin(file, record)?;

@@ -15,7 +15,8 @@ use treelined_files::log::upstream::{
 };
 use treelined_files::os::file;
 
-/// How long the follower alone publishes the lines that an append has left in the file, unless it is done earlier.
+/// After an append has left lines in the file, only the follower publishes lines: for this time, or until these lines
+/// are published.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 impl Upstream for ReplicatedFile {
@@ -98,7 +99,7 @@ impl Upstream for ReplicatedFile {
     fn own_end(&self) -> Option<u64> {
         let known = lock(&self.state).record.clone();
         let record = known.or_else(|| ReplicaRecord::load(&self.at).ok().flatten())?;
-        // Lines that wait in the file are of this machine.
+        // Lines that wait in the file are from this machine.
         let size = self.at.status().ok()?.size;
         record
             .own
@@ -152,7 +153,8 @@ impl ReplicatedFile {
             );
             return Err(Error::new(Kind::PayloadTooLarge, why));
         }
-        // The lock of the file lets in only one caller. The lock of the state is not held while a server is awaited.
+        // Only one caller at a time has the lock of the file. The lock of the state is not held while a server is
+        // awaited.
         lock(&self.state).is_appending = true;
         Ok(self.position())
     }

@@ -19,10 +19,10 @@ use treelined_files::lock::lock;
 const WAIT: Duration = Duration::from_secs(2);
 /// A list that is younger than this is returned again.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long the servers are not asked again after a failure.
+/// After a failure, the servers are not asked again for this time.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// The pause before the next look for lines that the search does not know, and after a failure.
+/// The pauses before the next look for lines that the search does not have: if there were none, and after a failure.
 const AFTER_TEXTS: Duration = Duration::from_secs(2);
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// How long a search waits for the servers.
@@ -91,7 +91,8 @@ impl Listing {
     }
 
     /// The list for a query that wants the page after `after`. If the servers were late, the last list may be another
-    /// page. Its cursor would then leave out rows, so the page is empty, and the next one begins where it begins.
+    /// page, and its cursor would skip rows. So the answer is an empty page with the cursor `after`: with that cursor,
+    /// the client asks for the same page again.
     fn answer(&self, after: Option<&String>) -> Arc<TeamList> {
         if !self.has_failed || after.is_none() || self.after.as_ref() == after {
             return Arc::clone(&self.list);
@@ -225,7 +226,7 @@ impl TeamView for Team {
             false => WAIT,
         };
         let until = Instant::now() + wait;
-        // The read of another query may be running. The read of this one begins after it.
+        // A read for another query may be running. The read for this query begins after it.
         let mut is_asked = false;
         loop {
             if !listing.is_running && !is_asked {
@@ -264,7 +265,7 @@ impl TeamView for Team {
     }
 }
 
-/// Makes lines known to the search forever.
+/// Adds new lines to the search, in an endless loop.
 async fn add_texts_on(index: &dyn TeamIndex) {
     loop {
         let pause = match index.add_texts().await {
@@ -337,8 +338,8 @@ mod tests {
     use super::*;
     use treelined_core::team::TeamSession;
 
-    /// A page that was late was answered with the cursor of the page before it, or with that of another list, and a
-    /// client that went on there missed rows.
+    /// The answer for a late page once had the cursor of the page before, or the cursor of another list. A client that
+    /// continued at this cursor missed rows.
     #[test]
     fn a_page_that_is_late_goes_on_where_it_begins() {
         let session = TeamSession {

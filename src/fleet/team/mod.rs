@@ -5,7 +5,8 @@
 //! sessions that one daemon has open. [`parts`] puts a list together, and [`upkeep`] writes rows in the background.
 //!
 //! NATS keeps the view in two streams of keys and [`values`], which [`nats_index`] has. [`row_reader`] reads the stream
-//! of rows back from its end: the newest rows stay in a [`window`], and [`selection`] has the rows that a query wants.
+//! of rows backwards from its end. The newest rows stay in a [`window`], and [`selection`] has the rows that a query
+//! selects.
 //!
 //! A daemon uses [`Team`], and a command uses [`TeamRows`].
 

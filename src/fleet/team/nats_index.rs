@@ -1,5 +1,5 @@
 //! The team's list on NATS: a stream with the row of each session, and a bucket with the sessions that each daemon has
-//! open. The order of the rows is that of the last activity, so a page is read back from the end of the stream.
+//! open. The rows are in the order of the last activity, so a page is read backwards from the end of the stream.
 
 use super::parts::ListParts;
 use super::presence::{self, MAX_PRESENCE_BYTES};
@@ -36,7 +36,7 @@ const MOST_IDS: u64 = 50_000;
 const MOST: usize = 1000;
 /// The most sessions with a file here that a list describes.
 const MOST_HERE: usize = 10_000;
-/// How many of them are looked up at the same time.
+/// The number of these sessions that are looked up at the same time.
 const AT_ONCE: usize = 64;
 /// How long a daemon reads rows for a page, and how long it looks up the sessions with a file here.
 const READING: Duration = Duration::from_millis(1000);
@@ -275,7 +275,7 @@ impl NatsIndex {
             for session in bare {
                 count += 1;
                 if left == 0 {
-                    // If the page has no room for any, the next page has all of them.
+                    // This session does not fit. The next page begins after the last session of this page.
                     next.clone_from(&last);
                     continue;
                 }
@@ -297,7 +297,7 @@ impl NatsIndex {
         !self.daemon.is_empty()
     }
 
-    /// The sessions of the stream that no row describes. If they are not known, the reason is set.
+    /// The sessions of the stream that no row describes. If these are not known, sets `why` to the reason.
     async fn bare(
         &self,
         reader: &mut Reader,
@@ -317,7 +317,7 @@ impl NatsIndex {
             }
             return Ok(Vec::new());
         }
-        // If each session has a usable row, none is bare.
+        // If each session has a usable row, no session is bare.
         if !numbers.are_few() && reader.rows.known.usable() >= numbers.sessions {
             return Ok(Vec::new());
         }
@@ -350,7 +350,7 @@ impl NatsIndex {
         Ok(())
     }
 
-    /// Adds the sessions with a file here that the team has. Returns whether all of them were looked up.
+    /// Adds the sessions of the team that have a file here. Returns whether all of them were looked up.
     async fn add_here(
         &self,
         reader: &mut Reader,
@@ -378,7 +378,7 @@ impl NatsIndex {
         Ok(is_whole)
     }
 
-    /// Looks up rows that the window lacks. Returns whether all are known then.
+    /// Looks up rows that the window lacks. Returns whether all rows of these sessions are then known.
     async fn look_up(&self, reader: &mut Reader, here: &[String]) -> Result<bool> {
         if reader.rows.has_all() {
             return Ok(true);
@@ -458,8 +458,8 @@ impl TeamIndex for NatsIndex {
     }
 }
 
-/// Writes a row, unless the stream has a row that is as new. `known` is the revision of an older row of the same
-/// writer. Returns the revision of the row; `None` if it was not written.
+/// Writes a row, unless the stream has a row of the session that is as new or newer. `known` is the revision of an
+/// older row of the same writer. Returns the revision of the row; `None` if it was not written.
 async fn write_row(
     rows: &Values,
     key: &str,

@@ -17,7 +17,7 @@ pub(crate) struct ListParts {
 }
 
 impl ListParts {
-    /// Adds a session. A session that is there already keeps its description.
+    /// Adds a session. Without `row`, a session that was added before keeps its description.
     pub(crate) fn add(&mut self, session: String, place: Option<u64>, row: Option<TeamRow>) {
         let known = self.sessions.entry(session).or_default();
         if row.is_some() {

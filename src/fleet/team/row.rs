@@ -110,7 +110,7 @@ impl StoredRow {
     }
 
     /// Whether this row replaces a stored row. For any two rows the answer is always the same, so it does not matter in
-    /// which order machines write. A damaged row counts as none.
+    /// which order machines write. A damaged row counts as missing.
     #[cfg(any(feature = "nats", test))]
     pub(crate) fn replaces(&self, stored: Option<&Self>) -> bool {
         stored.is_none_or(|stored| self.order(stored) == Ordering::Greater)

@@ -1,4 +1,4 @@
-//! Reads the stream of rows back from its end, one part after another. The newest rows stay in memory.
+//! Reads the stream of rows backwards from its end, one part after another. The newest rows stay in memory.
 
 use super::selection::{Found, KnownRows, Selection, look_at_window};
 use super::values::{Value, Values};
@@ -10,9 +10,10 @@ use treelined_core::team::{cursor_before, place_of};
 
 /// About how many rows are read at a time.
 const PART: u64 = 4096;
-/// The first page counts this many of the newest rows, which are most often one part.
+/// The first page counts this many of the newest rows, which are usually one part.
 const COUNTED: u64 = 4000;
-/// If more messages than this are behind the last read, the newest rows are read anew.
+/// If more messages than this were written since the last read, the reader drops its rows and begins again at the end
+/// of the stream.
 const MOST_BEHIND: u64 = 100_000;
 
 /// The state of the reads of one stream of rows.
@@ -42,7 +43,7 @@ struct Part {
 struct Depth {
     /// The place before which the next part ends.
     at: u64,
-    /// The number of places that it takes. A session that changes often leaves many places without a row.
+    /// The number of places in the next part. A session that changes often leaves many places without a row.
     width: u64,
     /// The number of rows after `at`, if it is known.
     after: Option<u64>,
@@ -55,7 +56,7 @@ pub(super) struct RowPage {
     pub(super) next: Option<String>,
     /// Whether all rows up to the first one of the stream were looked at.
     pub(super) is_end: bool,
-    /// Whether the time was over before the page was full.
+    /// Whether the read stopped at `until` before the page was full.
     pub(super) is_cut: bool,
 }
 
@@ -148,7 +149,7 @@ impl RowReader {
         let mut is_cut = false;
         while !self.is_begin(at) && (!found.is_full() || (is_first && found.looked_at < COUNTED)) {
             if !self.has_part_at(at) {
-                // One part is read in any case, so that a page is further than the one before it.
+                // At least one part is read, so that each page reaches further than the page before.
                 is_cut = found.looked_at > 0
                     && wanted.until.is_some_and(|until| Instant::now() >= until);
                 if is_cut {
@@ -179,8 +180,8 @@ impl RowReader {
         self.part.as_ref().is_some_and(has)
     }
 
-    /// Looks at the rows of the part up to `at`. Returns the place before them. If the window reaches to the part and has
-    /// room, it takes the part.
+    /// Looks at the rows of the part up to `at`. Returns the place before these rows. If the window begins where the
+    /// part ends and has room, moves the rows of the part to the window.
     fn look_at_part(&mut self, at: u64, found: &mut Found, selection: &Selection<'_>) -> u64 {
         let Some(part) = self.part.take() else {
             return at;
@@ -227,7 +228,7 @@ impl RowReader {
                 rows.insert(value.revision, placed(value));
             };
             values.read(opened, at, &mut take).await?;
-            // Each part costs a consumer, so a long gap is crossed in few parts.
+            // Each part costs a consumer, so the parts become wider where there are few rows.
             let width = match rows.len() as u64 {
                 many if many < PART / 16 => depth.width * 8,
                 many if many < PART / 2 => depth.width * 2,

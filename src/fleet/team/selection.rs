@@ -13,7 +13,7 @@ const MOST_UNUSABLE: usize = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unusable {
     Removed,
-    /// It is damaged, or describes a message that the stream does not have, so it is from another program.
+    /// The row is damaged, or it describes a message that the stream does not have. Such a row is from another program.
     Damaged,
     /// The session was in the stream before the stream was created again.
     Earlier,
@@ -92,7 +92,7 @@ impl<'q> Selection<'q> {
 pub(super) struct Found {
     /// The selected rows, the newest first.
     pub(super) rows: Vec<PlacedRow>,
-    /// The most rows that are kept: one more than the page has, since it shows whether there are more.
+    /// The most rows that are kept: one more than the page has. The additional row shows that another page follows.
     most: usize,
     /// The number of selected rows.
     pub(super) count: u64,
@@ -151,7 +151,7 @@ impl Found {
 pub(super) struct KnownRows {
     /// The keys without a usable row.
     unusable: BTreeMap<String, Unusable>,
-    /// The number of usable rows since the first page, up to the place `lowest`.
+    /// The number of usable rows that were counted since the first page: the rows at the place `lowest` and later.
     usable: u64,
     lowest: u64,
 }
@@ -193,8 +193,8 @@ impl KnownRows {
     }
 }
 
-/// The sessions that no row describes, sorted: those of `ids` without a key in `has_key`, and those whose row is
-/// unusable.
+/// The sessions that no row describes, sorted: the sessions of `ids` without a row (`has_key`), and the sessions with
+/// an unusable row.
 pub(super) fn bare(
     ids: impl Iterator<Item = String>,
     has_key: impl Fn(&str) -> bool,
@@ -209,7 +209,7 @@ pub(super) fn bare(
     bare
 }
 
-/// Looks at the rows of a window before a place. Stops when the page is full, unless all are counted.
+/// Looks at the rows of a window before a place. Stops when the page is full, unless all rows must be counted.
 pub(super) fn look_at_window(
     window: &RowWindow,
     before: u64,
@@ -246,7 +246,7 @@ mod tests {
         window
     }
 
-    /// The ids of the sessions that a query selects, and what is known of the rows then.
+    /// The ids of the sessions that a query selects, and the results of the read.
     fn found(rows: Vec<PlacedRow>, query: &TeamQuery) -> (Vec<String>, Found, KnownRows) {
         let (mut found, mut known) = (Found::new(query.limit), KnownRows::default());
         known.begin();

@@ -13,7 +13,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
 use treelined_files::lock::lock;
 
-/// The rows are written at most once in this time.
+/// The pause between two writes of waiting rows.
 const ROUND: Duration = Duration::from_secs(1);
 /// The time between two writes of the daemon's row while nothing changes. It is a third of the age at which the servers
 /// forget the row.

@@ -1,5 +1,5 @@
-//! Keys and values. They are a stream with a subject for each key, and it keeps the last message of each. The order of
-//! the stream is the order of the last writes.
+//! Keys and values, in a stream. The stream has a subject for each key, and keeps the last message of each subject. The
+//! order of the stream is the order of the last writes.
 
 use super::super::connection::{ANSWER, ApiError, Connection, NoAnswer, answer_of, unavailable};
 use super::super::limits::StreamInfo;
@@ -182,7 +182,7 @@ impl Values {
         }
     }
 
-    /// Like [`Self::get`], from any server that has a copy. The copy may be behind.
+    /// Like [`Self::get`], but any server that has a copy can answer. The copy may be older than the last value.
     pub(super) async fn look_up(&self, key: &str) -> Result<Option<Value>> {
         let subject = format!("$JS.API.DIRECT.GET.{}.{}", self.stream, self.subject(key));
         let asked = self
@@ -208,8 +208,8 @@ impl Values {
         }
     }
 
-    /// Sets a value if the key is at the revision `expected`; 0 means that it was never set. Returns the new revision,
-    /// or `None` if the key is at another revision.
+    /// Sets a value if the key is at the revision `expected`; 0 means that the key was never set. Returns the new
+    /// revision, or `None` if the key is at another revision.
     pub(super) async fn put(
         &self,
         key: &str,
@@ -285,7 +285,7 @@ impl Values {
         read.ok_or_else(|| self.late())
     }
 
-    /// Gives up values that are not read.
+    /// Ends a read before its values are read.
     pub(super) async fn close(&self, opened: Opened) {
         self.end(opened.name).await;
     }
@@ -302,8 +302,8 @@ impl Values {
         unavailable(why)
     }
 
-    /// Takes messages until none is left, or one comes after the revision `until`. `None` if a message is late or
-    /// damaged.
+    /// Takes messages until no message is left, or until a message is after the revision `until`. `None` if a message
+    /// is late or damaged.
     async fn take_all(
         &self,
         messages: &mut Ordered,

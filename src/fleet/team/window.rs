@@ -50,7 +50,7 @@ impl PlacedRow {
                 texts + name + stored.stream_created.len()
             }
         };
-        // The key is there twice.
+        // Both maps have the key.
         ROW_BYTES + 2 * self.key.len() + texts
     }
 }
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(places(&window, 12), [10, 9]);
         assert_eq!(window.get("a").unwrap().place, 12);
         assert!(window.has_newer(&row("a", 3)) && !window.has_newer(&row("e", 3)));
-        // A part that was read before the session was written again.
+        // This part was read before the row of the session was written again.
         window.extend_down(vec![row("a", 5), row("e", 6)], 4);
         assert_eq!(places(&window, 10), [9, 6]);
     }

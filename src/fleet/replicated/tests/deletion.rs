@@ -32,7 +32,7 @@ fn a_deletion_ends_log_and_file_with_the_same_record_at_the_leaf() {
     assert_eq!(setup.log_text(), text);
 }
 
-/// Both machines find the same end of the log. The second one finds the record of the first.
+/// Both machines find the same end of the log. The second machine finds the record of the first machine.
 #[test]
 fn a_session_that_two_machines_delete_has_one_record() {
     let setup = Setup::of(&[line(1)]);
@@ -170,7 +170,7 @@ struct Mover(Arc<FolderLog>, PathBuf);
 
 impl LogSource for Mover {
     fn log(&self) -> Result<Arc<dyn LogBackend>> {
-        // At the second call, the file is gone already.
+        // At the second call, the file has already been moved.
         let _gone = fs::rename(&self.1, self.1.with_extension("gone"));
         Ok(Arc::clone(&self.0) as Arc<dyn LogBackend>)
     }

@@ -1,4 +1,4 @@
-//! Lines of a file that are compared with those of the log.
+//! Compares lines of a file with lines of the log.
 
 use super::*;
 use treelined_files::log::upstream::{FileLine, LineState};
@@ -30,7 +30,7 @@ fn a_line_is_equal_to_that_of_the_log_waits_or_differs() {
     };
     assert_eq!([1, 2, 3].map(state), [LineState::Equal; 3]);
 
-    // Another machine has gone on in the place of a line that waits here.
+    // Another machine appends a line at the position of a line that waits here.
     setup.file_appends(&line(3));
     assert_eq!(state(4), LineState::Queued);
     setup.log_appends(&line(4));
@@ -60,7 +60,7 @@ fn a_lookup_says_that_servers_are_away_or_have_lost_the_line() {
     assert_eq!(kind(&last), Kind::LogRewound);
 }
 
-/// The line may be elsewhere in the file that has come to the path, and the log has the order of that file.
+/// The new file at the path may have the line at another position, and the log has the order of the new file.
 #[test]
 fn a_line_of_a_file_that_was_made_again_is_not_called_different() {
     let setup = Setup::of(&[line(1)]);

@@ -22,7 +22,7 @@ use treelined_files::store::Store;
 struct FolderLog {
     store: Store,
     is_away: AtomicBool,
-    /// Added to each position but the first.
+    /// Added to each position except the first.
     origin: AtomicU64,
     /// Called by the next append, while it waits for its answer.
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -243,8 +243,8 @@ fn lines_of_programs_that_know_no_log_are_published() {
     assert!(replica.is_equal());
 }
 
-/// File and log have both got new lines. The file must get the order of the log, with its own lines at the end, and no
-/// line may be lost.
+/// File and log both have new lines. The file must get the order of the log, with its own lines at the end, and no line
+/// may be lost.
 #[test]
 fn a_file_and_a_log_that_both_went_on_have_the_order_of_the_log() {
     let setup = Setup::of(&[line(1)]);
@@ -299,7 +299,7 @@ fn a_log_that_lost_lines_is_named_and_the_file_keeps_them() {
     let whole = [header(), line(1), line(2), line(3)].concat();
     assert_eq!(setup.file_text(), whole);
     assert_eq!(setup.log_text(), [header(), line(1)].concat());
-    // Another machine gives it back.
+    // Another machine appends the lost line again.
     setup.log_appends(&line(2));
     replica.settle_alone(TornLine::Close).unwrap();
     assert_eq!(setup.log_text(), whole);
@@ -351,8 +351,8 @@ fn a_log_that_lost_lines_and_got_others_takes_those_of_the_file_as_a_branch() {
     assert_eq!((again.lines, again.is_branch), (0, false));
 }
 
-/// Another program may still be writing the line. A follower leaves the line as it is. An append ends it, as it does
-/// without a log.
+/// Another program may still be writing the line. A follower leaves the line as it is. An append ends the line with a
+/// line break, as it does without a log.
 #[test]
 fn an_incomplete_line_is_left_by_a_follower_and_closed_before_an_append() {
     let setup = Setup::of(&[line(1)]);
@@ -413,7 +413,8 @@ fn lines_that_were_written_while_the_log_was_away_are_published_later() {
     assert_eq!(setup.log_text(), [header(), line(1), line(2)].concat());
 }
 
-/// The part of the file that the log has too is damaged, by a repair by hand or by a disk that lost bytes.
+/// The part of the file that is also in the log is damaged, for example by a disk that lost bytes or by a manual
+/// change.
 #[test]
 fn a_damaged_replica_is_made_again_from_the_log() {
     let setup = Setup::of(&[line(1), line(2)]);

@@ -20,9 +20,9 @@ fn look(replica: &Arc<ReplicatedFile>) -> usize {
     count.load(Ordering::Relaxed)
 }
 
-/// A session was shown as queued forever. An append had left its lines to the follower, and the log got them late. The
-/// follower began to look before the lines were in the file, and found them in the log: so it saw neither that lines
-/// waited nor that it had published any.
+/// A session was once shown as queued forever. An append had left its lines to the follower, and the log received them
+/// late. The follower began to look before the lines were in the file, and then found them in the log. So the follower
+/// did not see that lines waited, and published no lines itself.
 #[test]
 fn lines_that_arrive_late_in_the_log_are_reported() {
     let setup = Setup::of(&[line(1)]);
@@ -43,7 +43,8 @@ fn lines_that_arrive_late_in_the_log_are_reported() {
     assert_eq!(look(&replica), 0, "nothing is reported twice");
 }
 
-/// A session was shown as queued forever if the lines that waited in its file were published while a client opened it.
+/// A session was once shown as queued forever if a client opened it, and the opening published the lines that waited in
+/// its file.
 #[test]
 fn lines_that_an_opening_has_published_are_reported() {
     let setup = Setup::of(&[line(1)]);
@@ -61,7 +62,7 @@ fn a_file_in_which_no_lines_have_waited_has_no_report() {
     let setup = Setup::of(&[line(1)]);
     let replica = setup.settled();
     assert_eq!(look(&replica), 0);
-    // Another program writes between two looks, so nobody has been told that lines wait.
+    // Another program writes between two looks, so no caller has learned that lines wait.
     setup.file_appends(&line(2));
     assert_eq!(look(&replica), 1);
     setup.log_appends(&line(3));
