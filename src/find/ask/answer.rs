@@ -1,5 +1,5 @@
-//! Reads the best entries of one session, to see how near to each other the words of the question are, and which
-//! passage shows them.
+//! Reads the best entries of one session. The entries show how near to each other the words of the question are, and
+//! which passage is the best.
 
 use super::counted::Candidate;
 use super::filtered;
@@ -96,8 +96,8 @@ pub(super) fn hits(
     Ok(ranked)
 }
 
-/// Says of each hit of a session, the best first, whether it can be in a ranking: a few entries of each session, and
-/// its name. The name does not count among these entries, since an entry says more.
+/// Decides for each hit of a session, the best first, whether the hit can be in a ranking. A few entries and one name
+/// of a session can. The name does not count as one of these entries, since an entry says more.
 fn of_session(filters: &SearchRequest) -> impl FnMut(bool) -> bool {
     let is_of_all_sessions = filters.session.is_none();
     let (mut names, mut entries) = (0, 0);
@@ -206,7 +206,7 @@ impl<'r> TextReader<'r> {
             ControlFlow::Continue(())
         });
         let (_, field, text, passage) = best?;
-        // The reader marks the words of the text that it has read last, so it reads the best text again.
+        // The reader marks words only in the text that it has read last, so it reads the best text again.
         let passage = self.reader.passage(&text).unwrap_or(passage);
         Some(ShownField {
             field,

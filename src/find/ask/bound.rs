@@ -19,14 +19,14 @@ use treelined_files::os::handle::HandleAccess;
 const FIRST: usize = 8 << 10;
 const MOST: usize = 1 << 20;
 
-/// The score that no hit among the candidates exceeds, found without a look at their lines.
+/// The score that no hit among the candidates exceeds, found without reading their lines.
 pub(super) fn unread(request: &AskRequest, of_phrase: f64, candidates: &[Candidate]) -> f64 {
     let may_be_phrase = candidates.iter().any(|one| one.has_all);
     let of_phrase = if may_be_phrase { of_phrase } else { 0.0 };
     apart(request, candidates) + of_phrase
 }
 
-/// The score that no hit among the candidates exceeds that does not have the question as a phrase.
+/// The score that no hit among the candidates exceeds if the hit does not have the question as a phrase.
 pub(super) fn apart(request: &AskRequest, candidates: &[Candidate]) -> f64 {
     let candidates = candidates.iter();
     let together = candidates.clone().map(|one| one.together);
@@ -45,8 +45,8 @@ fn closest(request: &AskRequest) -> f64 {
     closeness(phrase, 1.0, 1.0)
 }
 
-/// Like `unread`, from the lines of the candidates. It is infinite if the line of a candidate is not an entry any more, since
-/// the file has then changed after the candidates were counted.
+/// Like `unread`, from the lines of the candidates. If the line of a candidate is no longer an entry, the file has
+/// changed after the candidates were counted, and the score is infinite.
 pub(super) fn read(
     request: &AskRequest,
     gathered: &Gathered,

@@ -7,8 +7,8 @@ use treelined_core::error::Result;
 use treelined_files::store::Store;
 use treelined_files::store::conversations::Conversations;
 
-/// Removes each hit whose text an earlier hit has, in another session with the same conversation. Each hit has the number
-/// of its file.
+/// Removes a hit if an earlier hit, in another session with the same conversation, has the same text. Each hit has the
+/// number of its file.
 pub(super) fn remove(hits: &mut Vec<(usize, RankedHit)>, store: &Store) -> Result<()> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     let mut shared: HashSet<&str> = HashSet::new();

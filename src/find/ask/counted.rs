@@ -57,7 +57,7 @@ struct TermWeight {
     weight: u8,
 }
 
-/// The weight of a term of the question in a branch. Most branches have few terms, so only those are kept.
+/// The weight of a term of the question in a branch. Most branches have few terms, so only these terms are kept.
 #[derive(Debug, Clone, Copy)]
 struct BranchWeight {
     branch: u32,
@@ -250,8 +250,8 @@ impl CountedFile {
         });
     }
 
-    /// The offsets of the entries that were found, ascending, if the filters need the tree of the session or the line of an
-    /// entry; otherwise `None`.
+    /// The offsets of the entries that were found, ascending; `None` unless the filters need the tree of the session or
+    /// the line of an entry.
     pub(super) fn to_filter(&self, request: &AskRequest) -> Option<Vec<u64>> {
         let filters = &request.filters;
         let has_times = filters.since.is_some() || filters.until.is_some();

@@ -22,11 +22,11 @@ const VOCABULARY: usize = 256 << 10;
 /// The most bytes of values of filters that are kept for each session, and the longest value.
 const VALUES: usize = 16 << 10;
 pub(super) const MOST_VALUE: usize = 128;
-/// Is kept among the values of a session that has more of them.
+/// This text among the values of a session shows that the session has more values.
 pub(super) const VALUES_LEFT_OUT: &str = ":";
-/// The bytes of a file that are read at a time for its first line alone.
+/// The bytes of a file that are read at a time if only its first line is needed.
 const FIRST: usize = 4 << 10;
-/// The number of letters of such a word.
+/// The number of letters of a word that is kept for `didYouMean`.
 const WORD: std::ops::RangeInclusive<usize> = 4..=24;
 
 /// How often an entry has a term, and in which fields.
@@ -330,9 +330,9 @@ impl<'q> Counter<'q> {
     }
 }
 
-/// Whether a word is kept for `didYouMean`, and as one that may have a word of a question inside. A number at its end, as in
-/// `oauth2`, may have three digits; hashes and ids are not kept. Characters of scripts without case, such as Chinese, are not
-/// either: each of their pairs is a word. The other parts of an identifier are terms already.
+/// Whether a word is kept for `didYouMean`, and for questions with a word that is a part of it. A number at the end of
+/// the word, as in `oauth2`, may have three digits. Hashes and ids are not kept. Words in scripts without case, such as
+/// Chinese, are not kept: there, each pair of characters is a word. The other parts of an identifier are terms already.
 fn is_kept(word: &str, form: Form) -> bool {
     let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
     let has_form = match word.len() - letters.len() {
@@ -365,8 +365,8 @@ pub(super) fn each_value(bytes: &[u8], kind: Kind, mut see: impl FnMut(&str, &st
     }
 }
 
-/// A value as it is kept among the words. `None` for a long one, for one that a query cannot have, and for the type of
-/// labels, which are not hits.
+/// A value as it is kept among the words. `None` for a long value, for a value that a query cannot have, and for the
+/// type of labels, which are not hits.
 pub(super) fn value_word(kind: Kind, name: &str, value: &str) -> Option<String> {
     let is_bad = |c: char| c.is_control() || c == '"';
     let is_good = (1..=MOST_VALUE).contains(&value.len()) && !value.contains(is_bad);

@@ -15,8 +15,8 @@ pub(super) struct CountedEntry {
     pub at: Option<Millis>,
     /// The number of its terms. A repeated term counts each time.
     pub terms: u32,
-    /// The number of its branch. Here, a branch is a chain of entries in which each entry is the first child of the one
-    /// before.
+    /// The number of its branch. Here, a branch is a chain of entries in which each entry is the first child of the
+    /// entry before.
     pub branch: u32,
     /// The hash of its id, or its offset if it has no id.
     pub id: u64,

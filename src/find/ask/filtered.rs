@@ -1,6 +1,6 @@
-//! Applies the filters that need the tree of a session, or a line: by branch, by archive, by `without`, by phrases, and by
-//! time for an entry without a time. For a label it applies all filters, since a label counts for the entry that it labels. The filters
-//! apply to all entries with a word of the question, before the best entries are taken.
+//! Applies the filters that need the tree of a session, or a line: by branch, by archive, by `without`, by phrases, and
+//! by time for an entry without a time. For a label, all filters are applied here, since a label counts for the entry
+//! that it labels. The filters apply to all entries with a word of the question, before the best entries are taken.
 
 use super::counted::CountedFile;
 use super::in_files::in_files;
@@ -46,8 +46,8 @@ pub(super) fn filter(
     Ok(())
 }
 
-/// Returns, of the `offsets` in one session, those whose entries pass the filters. Each comes with the offset of the
-/// entry that the hit belongs to.
+/// Returns the `offsets` in one session whose entries pass the filters. Each offset comes with the offset of the entry
+/// that the hit belongs to.
 fn passing(
     store: &Store,
     request: &AskRequest,
@@ -91,8 +91,8 @@ fn passing(
     Ok(passing)
 }
 
-/// The entries at these offsets, which must ascend. Each comes with the index of its offset. For a label, the entry
-/// that it labels is returned; a label that was replaced or removed is left out.
+/// The entries at these offsets, which must ascend. Each entry comes with the index of its offset. For a label, the
+/// entry that it labels is returned; a label that was replaced or removed is left out.
 pub(super) fn entries_at(tree: &Tree, offsets: &[u64]) -> Vec<(usize, Node)> {
     let labels = tree.labels().map(|(node, label)| (label.entry, node));
     let labelled: HashMap<Node, Node> = labels.collect();

@@ -27,7 +27,7 @@ const PART: usize = 16;
 /// The most candidates of one session, and of all sessions together.
 const OF_SESSION: usize = 8;
 const OF_ALL: usize = 240;
-/// The most further candidates that have all words of the question, and so perhaps the question as a phrase.
+/// The most additional candidates that have all words of the question. They may have the question as a phrase.
 const OF_PHRASE: usize = 64;
 
 /// The counts of all files together.
@@ -152,7 +152,7 @@ impl Gatherer<'_> {
         Ok(Some(counted))
     }
 
-    /// Whether all terms of a file are counted. `is_whole`: it is read from its start.
+    /// Whether all terms of a file are counted. `is_whole` says whether the file is read from its start.
     fn counts_all(&self, is_whole: bool) -> bool {
         is_whole && (self.reads_all || self.until.is_some())
     }
@@ -334,8 +334,8 @@ pub(super) fn best_in(
     }
 }
 
-/// Keeps the `most` candidates with the highest scores, and of the others the [`OF_PHRASE`] highest with all words of the question.
-/// Puts them in order.
+/// Keeps the `most` candidates with the highest scores. Of the other candidates that have all words of the question,
+/// also keeps the [`OF_PHRASE`] highest. Sorts the kept candidates.
 fn take_best(candidates: &mut Vec<Candidate>, most: usize) {
     let order = |one: &Candidate, other: &Candidate| {
         let by_score =

@@ -34,8 +34,8 @@ impl Parts {
         self.endings.retain(|_, sessions| *sessions > 0);
     }
 
-    /// The two known words that the word consists of. If there are several pairs, returns the pair with the longest
-    /// shorter word.
+    /// The two known words that the word consists of. If there are several pairs, returns the pair whose shorter word
+    /// is the longest.
     pub(super) fn pair(&self, word: &str) -> Option<String> {
         let both = self.beginnings.keys();
         let both = both.filter(|place| self.endings.contains_key(place));
@@ -49,16 +49,16 @@ fn shorter(word: &str, place: usize) -> usize {
     place.min(word.len().saturating_sub(place))
 }
 
-/// A part of a word beside a known word.
+/// The rest of a word that begins or ends with a known word.
 pub(super) struct Rest<'q> {
-    /// The index of the word among those of the search.
+    /// The index of the word among the words of the search.
     pub of: usize,
     known: &'q str,
     rest: &'q str,
     is_ending: bool,
 }
 
-/// The parts beside the known words of a word. The longest known words are first.
+/// The rest of a word for each known word that it begins or ends with. The longest known words are first.
 pub(super) fn rests<'q>(of: usize, word: &'q str, parts: &Parts) -> Vec<Rest<'q>> {
     let beginnings = parts.beginnings.keys().map(|place| (*place, true));
     let endings = parts.endings.keys().map(|place| (*place, false));

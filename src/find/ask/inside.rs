@@ -13,7 +13,7 @@ const MOST_KEPT: usize = 1 << 14;
 pub(super) struct Holders(BTreeMap<Box<str>, usize>);
 
 impl Holders {
-    /// Notes a known word if the word is a part of it.
+    /// Notes the known word `known` if `word` is a part of it.
     pub(super) fn note(&mut self, word: &str, known: &str, sessions: impl Fn() -> usize) {
         if !known.contains(word) {
             return;
@@ -33,17 +33,17 @@ impl Holders {
         self.0.retain(|_, sessions| *sessions > 0);
     }
 
-    /// Whether a known word begins with the word, which is then short for it.
+    /// Whether a known word begins with `word`. If so, `word` is short for the known word.
     pub(super) fn begin_with(&self, word: &str) -> bool {
         let from = (Bound::Included(word), Bound::Unbounded);
         let next = self.0.range::<str, _>(from).next();
         next.is_some_and(|(known, _)| known.starts_with(word))
     }
 
-    /// The known words that count: first those that begin with the word, then those of most sessions.
+    /// The known words that count: first the words that begin with `word`, then the words that most sessions have.
     pub(super) fn best(self, word: &str) -> Vec<String> {
         let mut all: Vec<_> = self.0.into_iter().collect();
-        // The sort is stable, so equal words stay in the order of the alphabet.
+        // The sort is stable, so words of equal rank stay in alphabetical order.
         all.sort_by_key(|(known, sessions)| Reverse((known.starts_with(word), *sessions)));
         let best = all.into_iter().take(MOST);
         best.map(|(known, _)| known.into()).collect()

@@ -1,4 +1,4 @@
-//! Ranks lines that are not from session files, such as those that the database of a team has found.
+//! Ranks lines that are not from session files, such as lines that the database of a team has found.
 
 use super::answer::{OF_SESSION, TextReader};
 use super::bound;
@@ -33,7 +33,7 @@ pub struct RankedLines {
 pub fn rank_lines(request: &AskRequest, found: &TeamFound, now: Millis) -> RankedLines {
     let counted = count(request, found);
     let (mut corpus, mut counts) = gather::sums(request, &counted);
-    // The lines are a choice of all lines, so the rarity of words is not known from them.
+    // The lines are only a selection of all lines, so they do not show how rare a word is.
     let (known, all) = (corpus.entries.max(1), corpus.entries.max(found.entries));
     corpus.terms = corpus.terms.saturating_mul(all) / known;
     corpus.entries = all;

@@ -4,8 +4,8 @@
 //! `kept` keeps the counts in the cache. A `segment` has the counts of many sessions together, and `segments` has the
 //! list of all segments. A search counts the lines that have no counts yet, so it finds a new entry at once. `filtered`
 //! applies the filters that need the tree of a session. `counted` and `gather` take the best entries by the counts, and
-//! `answer` reads these entries. `ranking` keeps the result for the pages after the first one. `lines` ranks lines that are
-//! not from session files.
+//! `answer` reads these entries. `ranking` keeps the result for the pages after the first page. `lines` ranks lines
+//! that are not from session files.
 
 mod answer;
 mod bound;
@@ -165,7 +165,7 @@ fn scanned(counted: &[CountedFile]) -> u64 {
     counted.iter().map(|file| file.scanned).sum()
 }
 
-/// The request with known words in place of others; `None` if there are none.
+/// The request with known words that replace other words; `None` if no word is replaced.
 fn taken(request: &AskRequest, near_words: &[NearWords]) -> Option<Arc<AskRequest>> {
     let mut taken = near_words.iter().flat_map(taken_for).peekable();
     taken.peek()?;
@@ -177,7 +177,7 @@ fn taken(request: &AskRequest, near_words: &[NearWords]) -> Option<Arc<AskReques
     }))
 }
 
-/// The words that count in place of a word.
+/// The words that replace a word.
 fn taken_for(near: &NearWords) -> impl Iterator<Item = Taken<'_>> {
     let term = near.term;
     let mistyped = near.taken.iter().map(|words| (words, false));
@@ -266,7 +266,7 @@ struct Update<'f> {
 }
 
 impl Update<'_> {
-    /// Starts to make the missing counts in the background. The counts that the search has made are used.
+    /// Starts to make the missing counts in the background, together with the counts that the search has already made.
     fn begin(self, store: &Store, request: &AskRequest, read: HashMap<usize, Counts>) {
         let is_of_all = request.filters.session.is_none();
         let are_all = is_of_all && request.filters.tag.is_none();

@@ -34,7 +34,7 @@ pub struct Ranking {
     pub near_words: Vec<NearWords>,
     request: Arc<AskRequest>,
     gathered: Gathered,
-    /// The entries that were found in each file with a candidate.
+    /// The number of entries that were found in each file with a candidate.
     entries: HashMap<usize, u64>,
     /// Locked while a page is made.
     found: Mutex<FoundHits>,
@@ -131,7 +131,7 @@ impl Ranking {
         cancel: &Cancel,
     ) -> Result<RankingPage> {
         let mut found = lock(&self.found);
-        // One more hit than the page has says whether another page follows.
+        // One additional hit shows whether another page follows.
         let wanted = places.end.saturating_add(1).min(MOST_HITS);
         while !places.is_empty() && !found.has(wanted) {
             if found.next().iter().all(|session| session.is_read) {
@@ -154,8 +154,8 @@ impl Ranking {
         })
     }
 
-    /// Reads the candidates of the sessions that can have the best of the missing hits. Most of these sessions then need not
-    /// be opened yet, since their words are not as near to each other as possible.
+    /// Reads the candidates of the sessions that can have the best of the missing hits. This lowers the bounds of most
+    /// sessions, since their words are not as near to each other as possible. These sessions need not be opened yet.
     fn read_some(&self, found: &mut FoundHits, cancel: &Cancel) -> Result<()> {
         let (request, gathered) = (&self.request, &self.gathered);
         let look = |session: &UnopenedSession, location: &Location| match session.is_read {
@@ -201,7 +201,8 @@ impl Ranking {
         Ok(())
     }
 
-    /// How many more entries the sessions of a page have. A session's hits are known together.
+    /// For each session of a page: how many of its entries are not hits of the ranking. All hits of a session become
+    /// known at the same time.
     fn more(&self, kept: &[(usize, RankedHit)], page: &[&(usize, RankedHit)]) -> Vec<MoreHits> {
         let mut shown: HashMap<usize, u64> = HashMap::new();
         for (file, _) in kept {
@@ -250,8 +251,8 @@ impl FoundHits {
         self.rest.split_off(self.rest.len().saturating_sub(OPENED))
     }
 
-    /// Calls `look` for the sessions that `next` returns. Returns each result, in order; `None` for a file that cannot be
-    /// read, which is then in `partial`.
+    /// Calls `look` for the sessions that `next` returns. Returns each result, in order; `None` for a file that cannot
+    /// be read. Adds such files to `partial`.
     fn in_next<T: Send>(
         &mut self,
         look: impl Fn(&UnopenedSession, &Location) -> Result<T> + Sync,
@@ -284,7 +285,7 @@ impl FoundHits {
             return true;
         };
         let last = wanted.checked_sub(1).and_then(|last| self.hits.get(last));
-        // An entry with an equal score may be newer.
+        // An unopened session may have a newer entry with an equal score.
         last.is_some_and(|(_, one)| one.hit.score > next.bound)
     }
 }

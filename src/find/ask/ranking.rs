@@ -129,12 +129,12 @@ mod tests {
         let name = rankings.keep(ranking(), &memory());
         let after = |seconds| before + Duration::from_secs(seconds);
         assert!(rankings.get_at(&name, after(599)).is_some());
-        // A minute more, since the machine may have paused before the ranking was kept.
+        // This is a minute later than the limit, since the machine may have paused before the ranking was kept.
         assert!(rankings.get_at(&name, after(660)).is_none());
         assert!(rankings.get(&name).is_none());
     }
 
-    /// The numbers of rankings begin anew in each daemon. Once a cursor from an earlier daemon named a page of another
+    /// The numbers of rankings begin again in each daemon. A cursor from an earlier daemon once named a page of another
     /// question.
     #[test]
     fn a_name_is_of_one_daemon() {

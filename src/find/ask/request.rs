@@ -14,7 +14,7 @@ pub struct AskRequest {
     pub question: Question,
     /// The phrases that an entry must have.
     pub phrases: Option<Phrases>,
-    /// The filters; its query has every entry.
+    /// The filters. The query in it matches every entry.
     pub filters: Arc<SearchRequest>,
     /// How long sessions without counts may be read. `None`: until all are read.
     pub read_time: Option<Duration>,
@@ -33,11 +33,12 @@ impl AskRequest {
     }
 }
 
-/// The phrases in quotes of a question. Each must be in a field of an entry, letter by letter but for case.
+/// The phrases in quotes of a question. Each must be in a field of an entry, exactly, except for upper and lower case.
 #[derive(Debug, Clone)]
 pub struct Phrases {
     query: Arc<Query>,
-    /// The terms of their words. Only an entry with all of these that are in the question can have the phrases.
+    /// The terms of their words. An entry can have the phrases only if it has all of these terms that the question also
+    /// has.
     terms: Vec<Term>,
 }
 

@@ -57,14 +57,14 @@ pub(super) struct Segment {
     entry_blocks: usize,
     /// The first term of each block of postings.
     firsts: Vec<Term>,
-    /// The first blocks of entries, as many as fit into memory. Each is kept once a question has read it, so that the first
-    /// question of a process does not wait for blocks that it does not need.
+    /// The first blocks of entries, as many as fit into memory. A block is read when a question needs it, and is then
+    /// kept. So the first question of a process does not wait for blocks that it does not need.
     kept: Vec<OnceLock<Vec<u8>>>,
 }
 
 impl Segment {
-    /// `None` if the segment is missing or damaged. It keeps blocks of entries in memory, as far as the segment then takes
-    /// at most `most` bytes. Each block is checked when it is read.
+    /// `None` if the segment is missing or damaged. The segment keeps blocks of entries in memory, as many as fit if
+    /// the segment takes at most `most` bytes. Each block is checked when it is read.
     pub(super) fn open(cache: &Cache, number: u64, most: usize) -> Option<Self> {
         let file = cache.open(&name(number), FORMAT)?;
         let mut fields = Cursor::new(&file.summary);
@@ -93,7 +93,7 @@ impl Segment {
         Some(segment)
     }
 
-    /// The approximate number of bytes that it takes in memory at most.
+    /// The approximate number of bytes that the segment takes in memory at most.
     pub(super) fn bytes(&self) -> usize {
         let sessions = self.sessions.iter();
         let cwds = sessions.map(|one| one.cwd.as_ref().map_or(0, String::len));

@@ -35,8 +35,8 @@ const SMALL: u64 = 8 << 20;
 const MOST_SMALL: usize = 8;
 /// The most bytes of all segments. The counts of sessions that do not fit stay in their own files.
 const MOST: u64 = 4 << 30;
-/// When a segment has the counts of a session file of at most this size, its own file of counts is removed. The session
-/// is counted again if it changes, or if its segment is given up.
+/// When the counts of a session are in a segment, and the session file has at most this size, the file with the counts
+/// of only this session is removed. The session is counted again if it changes, or if its segment is given up.
 const COUNTED_AGAIN: u64 = 4 << 20;
 /// The bytes of a session in the table of rows.
 const ROW_BYTES: usize = size_of::<Identity>() + size_of::<Vec<Row>>() + 2 * size_of::<Row>();
@@ -55,10 +55,10 @@ pub(super) struct Segments {
     all: Vec<Arc<LoadedSegment>>,
     /// The segments that do not fit into memory.
     unread: Vec<u64>,
-    /// Whether all segments of the list could be opened.
+    /// Whether each segment of the list could be opened.
     are_whole: bool,
     rows: HashMap<Identity, Vec<Row>>,
-    /// The memory of the segments; `None` if there was none to keep them.
+    /// The memory of the segments; `None` if there was no memory to keep them.
     part: Option<KeptPart>,
 }
 
@@ -141,7 +141,7 @@ impl LoadedSegment {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
-    /// Returns `read`, and marks the segment as damaged if that is `None`.
+    /// Returns `read`. If `read` is `None`, marks the segment as damaged.
     fn whole<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.is_damaged.store(true, Ordering::Relaxed);
@@ -151,8 +151,8 @@ impl LoadedSegment {
 }
 
 impl Segments {
-    /// Opens the segments that `before` does not have. Leaves out the segments that are damaged, and those that do not
-    /// fit into `most` bytes.
+    /// Opens the segments that `before` does not have. Leaves out damaged segments, and segments that do not fit into
+    /// `most` bytes.
     fn load(cache: &Cache, numbers: Vec<u64>, before: &Self, most: usize) -> Self {
         let (mut all, mut unread, mut are_whole) = (Vec::new(), Vec::new(), true);
         let mut left = most;
@@ -287,7 +287,7 @@ pub(super) enum FoundSession<'s> {
 }
 
 impl<'s> FoundTerms<'s> {
-    /// `None` if they cannot be read.
+    /// The counts of a session; `None` if they cannot be read.
     pub(super) fn session(&self, row: Row) -> Option<FoundSession<'s>> {
         let (terms, others) = self.by_segment.get(row.segment)?.as_ref()?;
         if !terms.iter().any(|(_, postings)| postings.has(row.session)) {
@@ -345,7 +345,7 @@ pub(super) fn update(
 struct SegmentsWriter<'s> {
     cache: &'s Cache,
     segments: &'s Segments,
-    /// The numbers of the segments that stay, and of the new ones.
+    /// The numbers of the segments that stay, and of the new segments.
     numbers: Vec<u64>,
     /// Undamaged segments that are given up. The list names them until their sessions are in other segments.
     given_up: Vec<u64>,
@@ -353,7 +353,7 @@ struct SegmentsWriter<'s> {
     left: u64,
     next: u64,
     builder: SegmentBuilder,
-    /// The sessions in `builder` (`waiting`), and those in new segments (`written`).
+    /// The sessions in `builder` (`waiting`), and the sessions in new segments (`written`).
     waiting: Vec<Status>,
     written: Vec<Status>,
 }
@@ -420,7 +420,7 @@ impl<'s> SegmentsWriter<'s> {
         save(self.cache, &[&*self.numbers, &self.given_up].concat())
     }
 
-    /// Writes the last segment and the list, and removes what they replace.
+    /// Writes the last segment and the list, and removes the files that they replace.
     fn finish(mut self) -> io::Result<()> {
         // If a segment is given up or was lost, its sessions go into a new segment even if they are few. Other sessions
         // wait until there are enough of them.

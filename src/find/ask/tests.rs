@@ -130,7 +130,7 @@ fn remove_cache(folder: &Path) {
     }
 }
 
-/// The answers that are made of the session files alone.
+/// The answers from the session files, without the cache.
 fn without_cache(folder: &Path) -> Vec<String> {
     let of = |request: &Arc<AskRequest>| {
         let store = Store::new(folder.to_owned());

@@ -45,7 +45,7 @@ fn is_due(cache: &Cache, segments: &Segments, status: Status) -> bool {
     is_other || behind > 0 && (behind >= WORTHWHILE || behind >= end / PART)
 }
 
-/// Keeps the counts in `read`, which a search has made of whole files, and counts the other files that have none. Then
+/// Keeps the counts in `read`, which a search has made of whole files. Counts the other files that have no counts. Then
 /// updates the segments, if `files` has the files of all sessions. If the update is cancelled, the counts that are
 /// already kept remain.
 pub(super) fn update(

@@ -1,5 +1,5 @@
-//! Finds the values of filters that nothing has, such as a mistyped name of a tool, and the values that were perhaps
-//! meant.
+//! Finds the values of filters that no session and no entry has, such as a mistyped name of a tool. Also finds the
+//! values that were perhaps meant.
 //!
 //! The kept words of a session have a line such as `tool:bash` for each value. Lines without kept words are read from
 //! the session file.
@@ -25,16 +25,17 @@ use treelined_files::log::lines::Lines;
 use treelined_files::os::file::{Location, Status};
 use treelined_files::os::handle::HandleAccess;
 
-/// The most bytes of session files that are read for values. If more have no kept words, nothing is said.
+/// The most bytes of session files that are read for values. If more bytes have no kept words, no unknown values are
+/// reported.
 const MOST_BYTES: u64 = 256 << 20;
 /// The most known values that are proposed.
 const MOST: usize = 8;
 /// The most values that complete a query.
 const MOST_COMPLETED: usize = 20;
 
-/// The values of filters in the text of the query that occur nowhere in the searched sessions, each with known values: a similar one, else
-/// those of most sessions. Empty if this cannot be decided in little time. If `reads` is false, only kept words are
-/// used. Fails with `cancelled`.
+/// The values of filters in the text of the query that the searched sessions do not have. Each comes with known values:
+/// similar values, or else the values that most sessions have. Empty if this cannot be decided in little time. If
+/// `reads` is false, only kept words are used. Fails with `cancelled`.
 pub fn unknown_values(
     searched: SearchedStore<'_>,
     index: &AskIndex,
@@ -68,8 +69,8 @@ pub fn unknown_values(
 }
 
 /// At most [`MOST_COMPLETED`] values of a filter (`tool`, `tag` or `git`) that begin with `typed`, as a query has them.
-/// Those of most sessions come first. Nothing is read except the list of sessions and the kept words, so tools of new
-/// sessions may be missing. Fails with `cancelled`.
+/// The values that most sessions have come first. Nothing is read except the list of sessions and the kept words, so
+/// tools of new sessions may be missing. Fails with `cancelled`.
 pub fn known_values(
     searched: SearchedStore<'_>,
     index: &AskIndex,
@@ -119,7 +120,7 @@ pub fn known_values(
         .collect())
 }
 
-/// The directory that the query names, the tag and the git branch, if no session has them.
+/// The directory, the tag and the git branch that the query names, if no session has them.
 fn of_sessions(searched: SearchedStore<'_>, request: &SearchRequest) -> Result<Vec<NearWords>> {
     let SearchRequest {
         named_directory,
@@ -420,7 +421,8 @@ mod tests {
 
     const TYPES: usize = 200;
 
-    /// A store with one session, which has more than 16 KiB of types, and the words for an unknown tool.
+    /// The answer for an unknown tool, in a store with one session. The session has `types` types; [`TYPES`] of them
+    /// have more than 16 KiB together.
     fn unknown(types: usize, are_counted: bool, reads: bool) -> Vec<NearWords> {
         let folder = tempfile::tempdir().unwrap();
         let mut text = concat!(
@@ -460,7 +462,7 @@ mod tests {
         unknown_values(searched, &index, &filters, reads, &cancel).unwrap()
     }
 
-    /// "Nothing has this tool" must not be said if only some sessions were looked at.
+    /// "No entry has this tool" must not be reported if only some sessions were read.
     #[test]
     fn nothing_is_said_of_values_that_were_not_all_read() {
         for (types, are_counted, reads) in

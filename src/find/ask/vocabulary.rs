@@ -29,7 +29,7 @@ pub struct NearWords {
     pub near: Vec<String>,
     /// The word of `near` that replaces the unknown word.
     pub taken: Option<String>,
-    /// The known words that count in its place because it is a part of them.
+    /// The known words that count instead of `word`, because `word` is a part of them.
     pub(super) inside: Vec<String>,
     /// The index of the word's term in the question.
     pub(super) term: usize,
@@ -87,7 +87,7 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
             let Some(Ok(known)) = known.get(start..at).map(std::str::from_utf8) else {
                 continue;
             };
-            // The values of filters are among the words.
+            // The known words also have the values of filters.
             if known.contains(':') {
                 continue;
             }
@@ -106,8 +106,8 @@ fn compare(ones: &mut [NearOnes<'_>], known: &[u8], sessions: impl Fn(usize) -> 
     }
 }
 
-/// The known words near to each word of the question that no entry has, and those that have it as a part. Leaves out a word of
-/// the question without such words. Fails with `cancelled`.
+/// The known words near to each word of the question that no entry has, and the known words that have it as a part.
+/// Leaves out a word of the question without such known words. Fails with `cancelled`.
 pub(super) fn near_words(
     request: &AskRequest,
     counts: &[TermCount],
@@ -142,7 +142,8 @@ pub(super) fn near_words(
     Ok(proposed.filter(is_known).collect())
 }
 
-/// For each word without near words: the two known words that it consists of, or a known word and one near to the rest.
+/// For each word without near words: the two known words that it consists of, or a known word and a word that is near
+/// to the rest.
 fn pairs(
     ones: &[NearOnes<'_>],
     known: &KnownWords<'_>,
@@ -187,8 +188,9 @@ fn of_all(known: &KnownWords<'_>, ones: &mut [NearOnes<'_>], cancel: &Cancel) ->
     of_own_files(known, ones, cancel)
 }
 
-/// The nearest words first; of equally near ones those that begin with the same letter, then those that have the same
-/// letters, then those of most sessions. A word with which known words begin is short for them, and not mistyped.
+/// The proposals for a word, the nearest first. Equally near words are in this order: words that begin with the same
+/// letter, words that have the same letters, words that most sessions have. If known words begin with the word, it is
+/// short for them and not mistyped.
 fn proposed(
     term: usize,
     word: &str,
@@ -328,7 +330,7 @@ mod tests {
         assert!(near().is_err());
     }
 
-    /// Few people mistype the first letter: `jest` is another word than `test`.
+    /// Few people mistype the first letter: `jest` is not a mistyped `test`.
     #[test]
     fn a_word_that_begins_otherwise_is_proposed_and_not_taken() {
         let proposed = |word: &str, known: &[(&str, usize)]| {
@@ -347,7 +349,8 @@ mod tests {
         assert_eq!((jest.near.len(), jest.taken), (1, None));
         let cask = proposed("caks", &[("cats", 9), ("cask", 2), ("casks", 1)]);
         assert_eq!(cask.near, ["cask", "casks", "cats"]);
-        // `rate` was taken for `race`, and `restore` for `restart`: few letters were the same by chance.
+        // `race` was once replaced by `rate`, and `restart` by `restore`, although some letters were equal only by
+        // chance.
         let race = proposed("race", &[("rate", 9)]);
         assert_eq!((race.near.len(), race.taken), (1, None));
         let restart = proposed("restart", &[("restore", 9)]);
@@ -356,7 +359,7 @@ mod tests {
         assert_eq!(long.taken.as_deref(), Some("authentication"));
     }
 
-    /// `perl` was taken for `perf`, though sessions had `performance`.
+    /// `perf` was once replaced by `perl`, although sessions had `performance`.
     #[test]
     fn a_word_with_which_others_begin_is_short_for_them() {
         let (mut ones, sessions) = ([NearOnes::new(MistypedWord::new("perf"))], |_: usize| 1);
