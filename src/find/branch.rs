@@ -25,12 +25,12 @@ pub(super) struct Branches<'t> {
     tree: &'t Tree,
     on_path: Vec<bool>,
     /// For each entry, the tip at or below it that comes last in the file. An archived tip counts only if there is no
-    /// other. Made on first use.
+    /// other tip. Computed on first use.
     tips: Option<Vec<Option<Node>>>,
     archived: Archived,
 }
 
-/// Where an entry is: on the active path, or on the branch of an entry that was abandoned.
+/// The branch of an entry: the active path, or an abandoned branch, with the step at or above the entry.
 #[derive(Clone, Copy)]
 enum Place {
     Active,
@@ -113,8 +113,8 @@ impl<'t> Branches<'t> {
     }
 }
 
-/// For each entry, the tip at or below it that comes last in the file. An archived tip counts only if there is no
-/// other. The time is linear, since the walk up from a tip stops at the first entry that already has a tip.
+/// For each entry, the tip at or below it that comes last in the file. An archived tip counts only if there is no other
+/// tip. The time is linear, since the walk up from a tip stops at the first entry that already has a tip.
 fn last_tips(tree: &Tree, archived: &Archived) -> Vec<Option<Node>> {
     let mut tips = vec![None; tree.node_count()];
     let branches = branches::list(tree);

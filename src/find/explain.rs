@@ -26,8 +26,8 @@ impl<'t> Explainer<'t> {
         }
     }
 
-    /// Adds to the branch of an entry why it was left. If it was not left, adds which branches were left in the turn of
-    /// the entry.
+    /// Adds to the branch of an entry why it was left. If the branch was not left, adds which branches were left in the
+    /// turn of the entry.
     pub(crate) fn explain(
         &mut self,
         node: Node,

@@ -42,7 +42,7 @@ pub struct SaidText {
 
 /// The label of a fork without a title in an imported session (session-file.md §5.8). It is not a reason.
 const FORK: &str = "fork";
-/// The number of messages at the end of a branch in which its last text is looked for. Calls of tools have no text.
+/// The last text of a branch is looked for in this many messages at the end of the branch. Calls of tools have no text.
 const END_MESSAGES: usize = 8;
 
 /// Explains the branches of one session.
@@ -104,7 +104,7 @@ impl<'t> LeftBranches<'t> {
         Ok(left)
     }
 
-    /// Why a branch with these entries was left; its tip is the first one.
+    /// Why a branch with these entries was left. The entries begin with the tip of the branch.
     pub(crate) fn reason(&self, own: &[Node]) -> Option<LeftReason> {
         let label = |node: &Node| {
             let label = self
@@ -128,7 +128,8 @@ impl<'t> LeftBranches<'t> {
         noted.or_else(labelled).or_else(summed)
     }
 
-    /// The last text of the user or the assistant among these entries; the last entry is the first one.
+    /// The last text of the user or the assistant among these entries. The entries begin with the last entry of the
+    /// branch.
     pub(crate) fn end(
         &self,
         own: &[Node],

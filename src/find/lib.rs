@@ -5,8 +5,9 @@
 //! the matching lines of files; `session` turns the lines of one session into hits, with the branch and the labels of
 //! each; `page` sorts hits and keeps the best; `run` does all of it for one search. The `index` of large directories
 //! excludes most lines from the scan. A session is opened only if a line of its file matches, and if one of its hits
-//! may be on the page. [`ask`] ranks entries by a question instead. `left` says why a branch was left, `turn` which
-//! branches were left in the turn of an entry, and `explain` adds this to hits. This crate promises no interface to other programs.
+//! may be on the page. [`ask`] ranks entries by a question instead. `left` finds why a branch was left, `turn` finds
+//! which branches were left in the turn of an entry, and `explain` adds this to hits. This crate promises no interface
+//! to other programs.
 
 #![cfg_attr(
     test,
@@ -58,8 +59,8 @@ use treelined_core::error::{Error, Result};
 use treelined_files::cancel::Cancel;
 use treelined_files::os::file::{Location, Status};
 
-/// Searches all sessions of the store, the most recently changed files first. Fails with `cancelled`, and if the session
-/// directory cannot be read.
+/// Searches all sessions of the store, the most recently changed files first. Fails with `cancelled`, and if the
+/// session directory cannot be read.
 pub fn search(
     searched: SearchedStore<'_>,
     request: &SearchRequest,

@@ -1,4 +1,4 @@
-//! The hits of a search, and who receives them.
+//! The hits of a search, and their receivers.
 
 use super::page::{Hit, Key};
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ pub struct Totals {
     pub entries: u64,
     /// The bytes of files that the scan read.
     pub scanned_bytes: u64,
-    /// Whether there may be more sessions and entries than these numbers say. Then the search ended when its page was
-    /// known.
+    /// Whether there may be more sessions and entries than these numbers say. If so, the search ended as soon as its
+    /// page was known.
     pub are_least: bool,
-    /// Sessions of which something was not read, since the time was over.
+    /// Sessions that were not read completely, since the time was over.
     pub unread: u64,
-    /// Of the sessions to search those with shed branches, which are not searched.
+    /// Searched sessions with shed branches. The shed branches are not searched.
     pub shed: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct UnreadFile {
 
 /// The receivers of what a search finds while it runs.
 pub struct SearchWatch<'w> {
-    /// Receives each hit that is among the best so far; a better one may displace it later.
+    /// Receives each hit that is among the best so far. A better hit may displace it later.
     pub on_hit: &'w mut dyn FnMut(&Hit),
     /// Receives two numbers: how many bytes were searched so far, and how many will be searched in all.
     pub on_progress: &'w mut dyn FnMut(u64, u64),

@@ -108,7 +108,7 @@ pub(super) struct Page {
     bound: Bound,
 }
 
-/// The key of the worst hit of a full page. The threads that make hits share it, and leave out what comes after it.
+/// The key of the worst hit of a full page. The threads that make hits share this key, and leave out hits after it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bound(Arc<Mutex<Option<Key>>>);
 
@@ -139,8 +139,8 @@ impl Page {
         self.has_more = true;
     }
 
-    /// The key of the worst hit of the page, as if entries with these keys were hits too. `None` if the page is not
-    /// full then. Keys that are not after the cursor do not count.
+    /// The key of the worst hit that the page would have if entries with these keys were hits too. `None` if that page
+    /// would not be full. Keys that are not after the cursor do not count.
     pub(super) fn bound_with(&self, keys: impl Iterator<Item = Key>) -> Option<Key> {
         let is_after = |key: &Key| self.after.as_ref().is_none_or(|after| key > after);
         let is_new = |key: &Key| is_after(key) && !self.best.contains_key(key);

@@ -42,8 +42,8 @@ pub struct SearchRequest {
     pub fields: FieldSet,
     /// Only sessions that are in this directory or below it.
     pub directory: Option<WantedDirectory>,
-    /// The directory that the text of the query names, and the one of `entries` that it names. If nothing has them, the
-    /// answer says so: a person has written them.
+    /// The directory and the filter of entries that the text of the query names. The filter is also in `entries`. A
+    /// person has written them, so the answer reports values that no session and no entry has.
     pub named_directory: Option<WantedDirectory>,
     pub named_entries: EntryFilter,
     /// Only sessions whose directory passes this test.
@@ -67,7 +67,7 @@ pub struct SearchRequest {
     pub archived: bool,
     /// The most hits of a page.
     pub limit: usize,
-    /// The last hit of the page before.
+    /// The last hit of the previous page.
     pub after: Option<Key>,
 }
 
@@ -136,7 +136,7 @@ impl SearchRequest {
         self.takes_directory_but_named(cwd) && named.is_none_or(|named| (named.has.0)(cwd))
     }
 
-    /// Like `takes_directory`, as if the text of the query named no directory.
+    /// Like `takes_directory`, without the directory that the text of the query names.
     pub(super) fn takes_directory_but_named(&self, cwd: &str) -> bool {
         let mut tests = self
             .directory
@@ -217,8 +217,8 @@ fn has_name(json: &[u8], path: &[&str], wanted: &str) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case(wanted))
 }
 
-/// Passes the name of each tool that a message calls to `is_meant`, until `is_meant` returns true. Returns whether it
-/// did.
+/// Passes the name of each tool that a message calls to `is_meant`, until `is_meant` returns true. Returns whether
+/// `is_meant` has returned true.
 pub(super) fn called_tools(line: &[u8], mut is_meant: impl FnMut(&str) -> bool) -> bool {
     let content = json::get_path(line, &["message", "content"]).unwrap_or_default();
     let Ok(mut blocks) = Elements::open(content, 0) else {

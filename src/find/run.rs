@@ -27,7 +27,7 @@ const RANGE: u64 = 4 << 20;
 const SMALLEST_PART: u64 = 16 << 10;
 /// The bytes of the first batch. Its sessions are opened after the batch was scanned, so the first hits arrive then.
 const FIRST_BATCH: u64 = 32 << 20;
-/// The most bytes of a later batch. Each batch is twice as large as the one before, since threads wait for each other
+/// The most bytes of a later batch. Each batch is twice as large as the batch before, since threads wait for each other
 /// at the end of a batch.
 const LARGEST_BATCH: u64 = 512 << 20;
 /// If the index says which parts are best, this number of bytes is scanned before the first sessions are opened. Until

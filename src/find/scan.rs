@@ -174,7 +174,7 @@ impl<'r> Scanner<'r> {
         while let Some(next) = lines.next_lines()? {
             let offset = next.offset;
             let bytes = next.bytes.unwrap_or_default();
-            // Lines that begin after the range belong to the next one.
+            // Lines that begin after the range belong to the next range.
             let ours = match range.grows || next.offset + next.len < range.span.end {
                 true => next.len + u64::from(next.terminated),
                 false => lines_before(range.span.end, bytes, &next),
@@ -261,7 +261,7 @@ impl<'r> Scanner<'r> {
                         label: Some(text), ..
                     },
                 ) => {
-                    // If the labels of the file are known, each is searched together with the line of its entry.
+                    // If the labels of the file are known, each label is searched together with the line of its entry.
                     let is_open = label == EntryLabel::Unknown;
                     found.has_labels |= is_open && test.touches_label(text);
                 }

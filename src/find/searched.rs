@@ -29,7 +29,7 @@ impl SearchedStore<'_> {
         Ok(files)
     }
 
-    /// The number of sessions with shed branches that the filters of sessions keep. No entry of such a branch is
+    /// The number of sessions that have shed branches and pass the filters of sessions. No entry of such a branch is
     /// searched.
     pub(super) fn shed(&self, request: &SearchRequest) -> Result<u64> {
         let mut files = self.store.files_with_cold()?;
@@ -47,7 +47,8 @@ impl SearchedStore<'_> {
         Ok(files.iter().filter(is_searched).count() as u64)
     }
 
-    /// The paths of the sessions with the tag and on the git branch of the request; `None` if it names neither.
+    /// The paths of the sessions with the tag and on the git branch of the request; `None` if the request names
+    /// neither.
     fn sorted(&self, request: &SearchRequest) -> Result<Option<HashSet<PathBuf>>> {
         let (tag, git) = (request.tag.as_ref(), request.git.as_ref());
         if tag.is_none() && git.is_none() {

@@ -103,7 +103,7 @@ pub(super) fn hits(
     Ok(SessionHits { count, best })
 }
 
-/// The name of a session, shortened; without a name, its first message.
+/// The name of a session, shortened. If the session has no name, its first message.
 pub(super) fn title(opened: &OpenedLog) -> Result<String> {
     match opened.tree.name() {
         Some(name) => Ok(name.chars().take(NAME_CHARS).collect()),
@@ -127,7 +127,8 @@ struct SessionFinder<'t, 'r> {
 }
 
 impl SessionFinder<'_, '_> {
-    /// How many entries match, and the best of them after the cursor, in order, at most one more than a page has.
+    /// The number of matching entries, and the best of these entries after the cursor, in order: at most one more than
+    /// a page has.
     fn keys(&mut self, found: &FileMatches, at: &Location) -> Result<(u64, Vec<(Key, Node)>)> {
         let path: Arc<str> = at.path().to_string_lossy().into();
         let mut keys = Vec::new();

@@ -31,13 +31,13 @@ pub struct LeftAttempt {
     pub end: Option<SaidText>,
 }
 
-/// The turns of the path to the leaf. A turn begins after the last message before its prompt, so it includes the other
-/// ways that were tried in the place of this prompt.
+/// The turns of the path to the leaf. A turn begins after the last message before its prompt, so it includes other
+/// prompts that were tried at the position of this prompt.
 pub(crate) struct Turns<'t> {
     tree: &'t Tree,
     /// For each entry on the path to the leaf, its index in the path.
     places: Vec<Option<usize>>,
-    /// The prompts on the path: the index of the last message before it, and its own.
+    /// For each prompt on the path: the index of the last message before the prompt, and the index of the prompt.
     prompts: Vec<(Option<usize>, usize)>,
     /// The branches that were left, each with the index in the path where it was left, ascending.
     left: Vec<(Option<usize>, Node)>,
@@ -45,7 +45,7 @@ pub(crate) struct Turns<'t> {
 }
 
 impl<'t> Turns<'t> {
-    /// Takes linear time. Branches that are archived are left out unless `archived` says otherwise.
+    /// Takes linear time. Archived branches are left out, unless `archived` is true.
     pub(crate) fn of(tree: &'t Tree, archived: bool) -> Self {
         let mut places = vec![None; tree.node_count()];
         let (mut prompts, mut message) = (Vec::new(), None);

@@ -19,7 +19,7 @@ use treelined_files::log::lines::Lines;
 const BLOCK: u64 = 64 << 10;
 /// The most bytes of labels and names that the index keeps for a file.
 pub(super) const LABEL_BYTES: usize = 16 << 10;
-/// Bytes of the longest id that a tree takes.
+/// Bytes of the longest id that a tree accepts.
 const LONGEST_ID: usize = u16::MAX as usize;
 
 /// The labels and names in a part of a file.
@@ -78,8 +78,8 @@ impl<'w> FileReader<'w> {
         }
     }
 
-    /// Reads the complete lines of a part of the file; returns their end. Stops early, at the end of a block, if it is
-    /// cancelled.
+    /// Reads the complete lines of a part of the file; returns their end. If the read is cancelled, it stops at the end
+    /// of a block.
     pub(super) fn read(
         &mut self,
         file: &File,
@@ -88,7 +88,7 @@ impl<'w> FileReader<'w> {
     ) -> io::Result<u64> {
         let mut lines = Lines::new(file, span.start);
         self.block.begin(span.start);
-        // If the reading does not begin at the start of the file, the ids of the earlier lines are unknown.
+        // If the read does not begin at the start of the file, the ids of the earlier lines are unknown.
         self.is_plain = span.start == 0;
         while let Some(line) = lines.next()? {
             let end = line.offset + line.len + 1;
@@ -162,7 +162,7 @@ impl<'w> FileReader<'w> {
             ControlFlow::Continue(())
         });
         if envelope.kind == Kind::Message {
-            // The role and the tool are read in the same way as by the filter of entries.
+            // The filter of entries reads the role and the tool in the same way.
             let message = json::get(bytes, "message").unwrap_or_default();
             let [role, tool] = json::get_each(message, ["role", "toolName"]);
             let role = role.and_then(json::string).unwrap_or_default();
@@ -183,7 +183,7 @@ impl<'w> FileReader<'w> {
                 let is_record = matches!(envelope.facts, Facts::BranchRecord { .. });
                 let id = id.filter(|id| !is_first && !is_record && id.len() <= LONGEST_ID);
                 // Two different ids have the same hash with a probability of 2^-64. Then the file counts as not plain,
-                // which is only slower.
+                // and is only searched more slowly.
                 id.is_some_and(|id| self.ids.insert(self.hasher.hash_one(id)))
             }
             Line::Title(_) | Line::Blank => false,

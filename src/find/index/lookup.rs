@@ -1,4 +1,4 @@
-//! Finds the blocks of a segment that may hold a match, with the best rank that a hit in them can have.
+//! Finds the blocks of a segment that may hold a match. Each block has the best rank that a hit in it can have.
 
 use super::damage::damaged;
 use super::segment::{
@@ -230,7 +230,7 @@ impl<'f> Segment<'f> {
         Block::get(&mut Cursor::new(self.stored_block(number))).ok_or_else(damaged)
     }
 
-    /// For each block: which scores in `fields` have a field that may have the text.
+    /// For each block: the scores in `fields` with at least one field that may have the text.
     fn with_text(&self, text: &TextParts, mut fields: Vec<ScoreSet>) -> io::Result<Vec<ScoreSet>> {
         for piece in &text.pieces {
             if let Some(words) = self.words_with(piece)? {

@@ -40,7 +40,7 @@ pub(super) struct CoveredFile {
     pub fingerprint: Fingerprint,
     /// The status of the file when it was covered.
     pub status: Status,
-    /// Whether each covered line but the header is an entry with its own id.
+    /// Whether each covered line, except the header, is an entry with its own id.
     pub is_plain: bool,
     /// The directory in the header, if that is the first line.
     pub cwd: Option<String>,

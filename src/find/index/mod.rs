@@ -1,9 +1,10 @@
 //! The search index: finds the parts of large session directories that may have a match (session-file.md §5.7).
 //!
-//! Owns the files `search*` in the cache. It never decides a match: it excludes blocks of lines that cannot match, and
-//! the scan reads the others, the best ones first. Lines that it does not cover are scanned too, so results do not
-//! depend on it. [`words`] splits a text into words, [`segment`] is one file of the index, with the sets of
-//! [`signature`], [`builder`] fills segments, [`lookup`] reads them, and [`manifest`] lists them with the files that they cover.
+//! Owns the files `search*` in the cache. The index never decides a match: it excludes blocks of lines that cannot
+//! match, and the scan reads the other blocks, the best blocks first. Lines that the index does not cover are scanned
+//! too, so results do not depend on the index. [`words`] splits a text into words, [`segment`] is one file of the
+//! index, with the sets of [`signature`], [`builder`] fills segments, [`lookup`] reads them, and [`manifest`] lists
+//! them with the files that they cover.
 
 mod builder;
 mod damage;
@@ -81,7 +82,7 @@ impl IndexSettings {
     }
 }
 
-/// Excludes the parts of files that cannot match. Says for each other part how good its best hit can be. Marks the
+/// Excludes the parts of files that cannot match. Notes for each other part how good its best hit can be. Marks the
 /// files that are plain.
 pub(super) fn narrow(
     cache: &Cache,
@@ -115,7 +116,7 @@ pub(super) fn narrow(
         cancel,
     );
     let Some(mut blocks) = blocks else {
-        // A part of the index is missing: it is rebuilt in the background.
+        // A part of the index is missing, so the index is rebuilt in the background.
         forget(cache);
         return;
     };
@@ -245,7 +246,7 @@ fn candidates(
     (done.is_continue() || cancel.is_cancelled()).then_some(by_file)
 }
 
-/// Whether the file of a segment is unchanged. A program that changes it changes its modification time.
+/// Whether the file of a segment is unchanged. A program that changes the file also changes its modification time.
 fn is_intact(at: &Location, status: Status) -> bool {
     at.status().is_ok_and(|now| now == status)
 }
@@ -291,8 +292,8 @@ fn forget(cache: &Cache) {
     }
 }
 
-/// Updates the index for these files, as far as the limit allows. If it is killed or cancelled, the finished segments
-/// remain.
+/// Updates the index for these files, as far as the limit allows. If the update is killed or cancelled, the finished
+/// segments remain.
 pub(crate) fn update(
     cache: &Cache,
     settings: IndexSettings,

@@ -1,16 +1,16 @@
-//! Writes one file of the index: the words of some blocks of lines. It is written once and never changed; [`super::lookup`]
-//! reads it.
+//! Writes one file of the index: the words of some blocks of lines. The file is written once and never changed;
+//! [`super::lookup`] reads it.
 //!
-//! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then the sets
-//! of letters and of joints, then a footer with the lengths of the first four parts. The vocabulary has each word once,
-//! in the order of its first block, between line breaks. A group is [`GROUP`] adjacent words. For each group, the table
-//! has the offset of its first word in the vocabulary and the offset of its first list. A list belongs to one word. It
-//! has the position of the word in the group, and its own length in bytes. Then it has one number for each block with
-//! the word, made of the distance to the block before and the scores of the fields that have the word. A set of letters
-//! belongs to [`LETTER_GROUPS`] adjacent groups, and has every sequence of three bytes in their words. With it, a
-//! search for a part of a word reads little of the vocabulary. A set of joints belongs to one block, and has the joints
-//! of its words: where one word ends and the next one begins. With it, a search for a phrase of common words reads few
-//! blocks.
+//! A segment has these parts, in this order: lists of blocks, the vocabulary, a table of groups of words, the blocks,
+//! the sets of letters and of joints, and a footer with the lengths of the first four parts. The vocabulary has each
+//! word once, in the order of its first block, between line breaks. A group is [`GROUP`] adjacent words. For each
+//! group, the table has the offset of its first word in the vocabulary and the offset of its first list. A list belongs
+//! to one word. It has the position of the word in the group, and its own length in bytes. Then it has one number for
+//! each block with the word, made of the distance to the block before and the scores of the fields that have the word.
+//! A set of letters belongs to [`LETTER_GROUPS`] adjacent groups, and has every sequence of three bytes in their words.
+//! With it, a search for a part of a word reads little of the vocabulary. A set of joints belongs to one block, and has
+//! the joints of its words: where one word ends and the next one begins. With it, a search for a phrase of common words
+//! reads few blocks.
 
 use super::signature::{SetShape, SetWriter};
 use super::words::WordTaker;
@@ -27,7 +27,7 @@ use treelined_core::timestamp::Millis;
 
 /// Words of a block that are looked up in the vocabulary together.
 const PREFETCHED: usize = 256;
-/// The memory for the words of a block is used again for the next block if it has at most this number of bytes.
+/// The memory for the words of a block is used again for the next block, unless it has more than this number of bytes.
 const LARGEST_KEPT: usize = 1 << 20;
 /// Words of a group.
 pub(super) const GROUP: usize = 32;
@@ -44,8 +44,8 @@ pub(super) const LETTERS: SetShape = SetShape {
     rows: 8 << 10,
     bits: 1,
 };
-/// The shape of sets of joints. 64 KiB of prose have about 9,000 joints. Of the blocks without a joint, about one in a
-/// hundred seems to have it.
+/// The shape of sets of joints. 64 KiB of prose have about 9,000 joints. Of the blocks that do not have a joint, about
+/// one in a hundred seems to have the joint.
 pub(super) const JOINTS: SetShape = SetShape {
     rows: 96 << 10,
     bits: 3,

@@ -59,7 +59,7 @@ fn runs(folded: &str) -> impl Iterator<Item = (Class, &str)> {
     })
 }
 
-/// The receiver of the words of texts, and of their joints.
+/// Receives the words of texts, and the joints between the words.
 pub(super) trait WordTaker {
     fn word(&mut self, word: &str);
 

@@ -48,7 +48,7 @@ fn sessions(folder: &Path, end: impl Fn(usize) -> String) {
     }
 }
 
-/// The search with the index, which finds the same as a scan of all files.
+/// Searches with the index, and checks that a scan of all files finds the same.
 fn checked(store: &Store, index: IndexSettings, request: &SearchRequest) -> SearchOutcome {
     let (indexed, scanned) = (run_with(store, index, request), run(store, request));
     assert_eq!(ids(&indexed), ids(&scanned), "{request:?}");
@@ -87,7 +87,7 @@ fn a_label_with_a_word_of_the_query_needs_only_the_line_of_its_entry() {
         let is_little = scanned < whole.totals.scanned_bytes / 4;
         assert!(is_little || query == "needle filler", "{query}: {scanned}");
     }
-    // The labels of a file that has grown are searched anew.
+    // The labels of a file that has grown are searched again.
     let grown = folder.path().join("s3.jsonl");
     let text = fs::read_to_string(&grown).unwrap() + &label(7, 30, "\"needle again\"");
     fs::write(&grown, text).unwrap();
@@ -100,8 +100,8 @@ fn a_label_with_a_word_of_the_query_needs_only_the_line_of_its_entry() {
     assert_eq!(found.hits.len(), 1);
 }
 
-/// Text of the user has the highest score, but no hit if a tool or another role is wanted. For a word that most entries
-/// have, all files were once searched before the page was known.
+/// Text of the user has the highest score, but is not a hit if the filter is for a tool or another role. For a word
+/// that most entries have, all files were once searched before the page was known.
 #[test]
 fn a_filter_of_tools_or_roles_needs_only_the_parts_with_such_entries() {
     let folder = tempfile::tempdir().unwrap();

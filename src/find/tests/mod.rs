@@ -262,7 +262,7 @@ fn update_index(store: &Store) {
     index::update(&store.cache().unwrap(), INDEX, &files, &Cancel::new()).unwrap();
 }
 
-/// The files of the index, without those of rows and openings.
+/// The files of the index, without the files of rows and openings.
 fn index_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(files) = fs::read_dir(folder.join(".cache")) else {
         return Vec::new();
@@ -377,7 +377,7 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
 }
 
 /// The index says which parts of files may have the best hits. The first page is the same as if all parts were
-/// searched, and the totals say that not all parts were. Runs all 48 searches, or a sample of eight.
+/// searched, and the totals say that not all parts were searched. Runs all 48 searches, or a sample of eight.
 #[test]
 fn a_page_needs_only_the_parts_that_may_have_its_hits() {
     let mut random = Random(23);
@@ -445,7 +445,7 @@ fn a_page_needs_only_the_parts_that_may_have_its_hits() {
     assert!(spared > 0, "some pages end before all parts are read");
 }
 
-/// A damaged cache hides no match: every cut and every change is detected.
+/// A damaged cache does not hide a match: every cut and every change is detected.
 #[test]
 fn a_damaged_index_is_not_used_and_made_again() {
     let mut random = Random(13);
