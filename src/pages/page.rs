@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn style_and_script_cannot_end_their_elements() {
         for content in [STYLE, SCRIPT] {
-            // Another encoding would change their hash.
+            // Another encoding would change the hash.
             assert!(content.is_ascii());
             let content = content.to_ascii_lowercase();
             // A comment or another script would change the state of the parser.

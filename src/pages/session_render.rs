@@ -1,7 +1,7 @@
 //! Renders entries of a session as blocks (protocol.md §15.2). This module reads the bodies, and finds the results of
 //! calls and the entries that summaries replaced. [`crate::render`] writes the blocks.
 //!
-//! A [`RenderPlanner`] reads the tree, and an [`EntryRenderer`] reads the bodies, so the tree is not needed while
+//! A [`RenderPlanner`] reads the tree, and then an [`EntryRenderer`] reads the bodies. So the tree is not needed while
 //! bodies are read.
 
 use crate::render::{self, CallResult, EntryContext, ReplacedEntries};
@@ -17,17 +17,17 @@ use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
 /// The most entries below an assistant message that are searched for the results of its calls.
 const MOST_SEARCHED: usize = 256;
-/// The most of these entries that may be results of its calls.
+/// The most tool results among these entries that are kept as candidates.
 const MOST_CANDIDATES: usize = 64;
-/// The bytes at the beginning of a result's line in which most programs write the id of its call.
+/// In the line of a result, most programs write the id of its call within this number of bytes from the beginning.
 const HEAD_BYTES: usize = 1024;
 
-/// Prepares rendering entries of one tree.
+/// Makes plans to render entries of one tree.
 pub struct RenderPlanner<'t> {
     tree: &'t Tree,
     bodies: &'t Bodies,
     leaf: Option<Node>,
-    /// For each node, whether it is on the path to `leaf`. It is computed when it is first needed.
+    /// For each node, whether it is on the path to `leaf`. Computed on first use.
     is_preferred: Option<Vec<bool>>,
     /// The root above each compaction for which a plan was made.
     roots: HashMap<Node, Node>,
@@ -98,8 +98,8 @@ impl<'t> RenderPlanner<'t> {
         })
     }
 
-    /// The tool results below an assistant message, down to the next user message: first those on the path to `leaf`,
-    /// then the nearest.
+    /// The tool results below an assistant message, down to the next user message: first the results on the path to
+    /// `leaf`, then the nearest results.
     fn candidates(&mut self, caller: Node) -> Result<Vec<Candidate>> {
         let tree = self.tree;
         let mut found = Vec::new();
@@ -153,8 +153,8 @@ impl<'t> RenderPlanner<'t> {
         })
     }
 
-    /// The first and the last entry that a summary replaces. They are entries of the branch that the leaf left, or of
-    /// the path before the first kept entry.
+    /// The first and the last entry that a summary replaces. The replaced entries are the entries of the branch that
+    /// the leaf left, or the entries of the path before the first kept entry.
     fn replaced(
         &mut self,
         node: Node,
@@ -185,8 +185,8 @@ impl<'t> RenderPlanner<'t> {
         Ok(ends.map(|(first, last)| (id(first), id(last))))
     }
 
-    /// The root above a compaction. The walk ends at a compaction whose root is known, so the compactions of one path
-    /// together take one walk.
+    /// The root above a compaction. The walk ends at a compaction whose root is known, so for all compactions of a
+    /// path, each entry is visited once.
     fn root(&mut self, compaction: Node) -> Node {
         let mut root = compaction;
         for node in self.tree.ancestors(Some(compaction)) {
@@ -215,7 +215,7 @@ pub enum ResultParts {
 /// Changes an entry. It gets and returns the entry as clients receive it.
 type EntryChange<'c> = dyn Fn(&[u8]) -> Vec<u8> + Sync + 'c;
 
-/// Renders entries that have a plan. Rendering in file order is fastest.
+/// Renders entries that have a plan. It is fastest in file order.
 pub struct EntryRenderer<'b> {
     entries: BodyReader<'b>,
     /// A second reader with its own window of the file, since results come after their calls.
@@ -244,7 +244,7 @@ impl<'b> EntryRenderer<'b> {
         }
     }
 
-    /// Changes each entry with `change` before it is rendered, also the results of calls. `change` must not change
+    /// Changes each entry, and each result of a call, with `change` before it is rendered. `change` must not change
     /// ids.
     pub(crate) fn changed_by(self, change: &'b EntryChange<'b>) -> Self {
         Self {
@@ -369,7 +369,7 @@ fn answered_call(reader: &mut BodyReader<'_>, fetch: &Fetch) -> Result<Option<St
     })
 }
 
-/// The id of the call, if it is in the beginning of a line.
+/// The id of the call, if the beginning of a line has it.
 fn first_call_id(head: &[u8]) -> Option<String> {
     let member = |at: usize, name: &str| {
         let mut members = Members::open(head, at).ok()?;

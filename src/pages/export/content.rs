@@ -13,7 +13,7 @@ use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
 use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
-/// Where the entries of an export are read from, and how their secrets are replaced.
+/// The source of the entries of an export, and the redactor that replaces their secrets.
 pub(super) struct ContentSource {
     pub bodies: Bodies,
     pub redactor: Arc<Redactor>,
@@ -31,10 +31,10 @@ pub(super) struct ReadEntry {
 pub(super) struct EntryReader<'s> {
     source: &'s ContentSource,
     entries: BodyReader<'s>,
-    /// A second reader for the calls of results, with its own window of the file.
+    /// A second reader, with its own window of the file, for the assistant messages that made the calls of results.
     callers: BodyReader<'s>,
     results: BodyReader<'s>,
-    /// The calls of the assistant messages that were used last, the most recent message at the end.
+    /// The calls of the assistant messages that were needed last; the most recent message is at the end.
     known: Vec<(Node, Calls)>,
 }
 
@@ -57,7 +57,7 @@ impl ContentSource {
         })
     }
 
-    /// A source for another session, in which the same words are replaced.
+    /// A source for another session. It replaces the same words.
     pub(super) fn beside(&self, bodies: Bodies) -> Self {
         Self {
             bodies,
@@ -76,7 +76,7 @@ impl ContentSource {
         }
     }
 
-    /// `text`, which does not belong to an entry, with its secrets replaced.
+    /// Replaces the secrets in `text`, which does not belong to an entry.
     pub(super) fn clean(&self, text: &str) -> String {
         self.redactor.text(text, &mut |_, _| {}).into_owned()
     }

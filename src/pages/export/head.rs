@@ -15,7 +15,7 @@ const TITLE_MESSAGES: usize = 16;
 #[derive(Debug, Clone)]
 pub(super) struct SessionHead {
     pub session_id: String,
-    /// The name; without a name, the first user message of the part on one line.
+    /// The name. If there is no name, the first user message of the part, on one line.
     pub title: String,
     pub name: Option<String>,
     pub cwd: String,

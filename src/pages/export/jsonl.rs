@@ -76,7 +76,8 @@ impl SessionFile {
         })
     }
 
-    /// Passes each line to `pass`, without its line break. Users and machines stay unnamed (protocol.md §16).
+    /// Passes each line to `pass`, without its line break. The names of users and machines are left out (protocol.md
+    /// §16).
     pub(super) fn each_line(
         &self,
         cancel: &Cancel,

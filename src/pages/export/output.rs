@@ -130,8 +130,8 @@ impl Output {
     }
 }
 
-/// A store for parts of an export whose order in the output is not the order in which they are made. Dropping it
-/// removes the parts.
+/// A store for parts of an export that are not made in the order of the output. If the store is dropped, its parts are
+/// removed.
 pub(super) enum Spool {
     File {
         temporary: Temporary,
@@ -185,8 +185,8 @@ impl OutputFile {
     fn begin(path: &Path, overwrite: bool) -> Result<Self> {
         check_path(path, overwrite)?;
         let at = Location::of_path(path)?;
-        // Removes the unfinished exports of killed processes, which would stay for ever otherwise. A failure does
-        // not matter: a folder that cannot be listed may still be writable.
+        // Removes the unfinished exports of killed processes, which would otherwise stay forever. A failure does not
+        // matter: a folder that cannot be listed may still be writable.
         let _unlisted = temporary::remove_abandoned(&at.folder);
         let temporary = Temporary::for_name(&at.folder, &at.name);
         let temporary = temporary.map_err(|error| failed(path, &error))?;
@@ -201,7 +201,7 @@ impl OutputFile {
         })
     }
 
-    /// Writes a chunk, and returns an empty buffer for the next one.
+    /// Writes a chunk, and returns an empty buffer for the next chunk.
     fn push(&mut self, chunk: Vec<u8>) -> Result<Vec<u8>> {
         let used = self.writer.push(chunk);
         let mut used = used.map_err(|error| failed(&self.at.path(), &error))?;
@@ -247,7 +247,7 @@ fn check_path(path: &Path, overwrite: bool) -> Result<()> {
         Ok(found) if found.is_symlink() => {
             return refused("is a symbolic link; name the file it leads to, or another one");
         }
-        // Writing would replace a device or a pipe with a file.
+        // The export would replace a device or a pipe with a file.
         Ok(found) if !found.is_file() => {
             return refused("is a device, a pipe or a socket; name a file");
         }

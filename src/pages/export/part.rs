@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// The name of the session in the part. In a subtree, only names in its own entries count.
+    /// The name of the session in the part. For a subtree, only names in the entries of the subtree count.
     pub(super) fn name(self, state: &SessionState, outline: &Outline) -> Result<Option<String>> {
         let tree = &state.tree;
         if !matches!(self, Self::Subtree(_)) {

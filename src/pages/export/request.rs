@@ -21,15 +21,15 @@ pub enum Format {
 /// A format for programs that train and evaluate models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFormat {
-    /// The messages of a branch; one line for each branch.
+    /// The messages of branches, one line for each branch.
     Sft,
-    /// A trajectory of ATIF; one for each branch.
+    /// Trajectories of ATIF, one for each branch.
     Atif,
     /// The graph of verifiers.
     Verifiers,
     /// A session file of one branch, without secrets.
     Trace,
-    /// A better and a worse answer; one line for each pair.
+    /// Pairs of a better and a worse answer, one line for each pair.
     Dpo,
 }
 
@@ -42,7 +42,7 @@ pub enum Part {
     Subtree(Node),
 }
 
-/// Where the result goes.
+/// The target of the result.
 #[derive(Debug, Clone)]
 pub enum Target {
     File {
@@ -64,7 +64,7 @@ pub struct ExportOptions {
     pub values: KnownValues,
     /// The decisions of a person about single secrets.
     pub choices: Choices,
-    /// The home directory; present if paths in it must be shortened.
+    /// The home directory, if paths in it must be shortened.
     pub home: Option<String>,
 }
 

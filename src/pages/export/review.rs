@@ -13,7 +13,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::session::SessionState;
 use treelined_redact::{Choices, candidates};
 
-/// The most secrets that are listed. The same number of texts that stay may be listed.
+/// The most secrets that are listed, and the most texts that stay.
 const MAX_SECRETS: usize = 1000;
 /// The most entries that are listed for one secret or text.
 const MAX_IDS: usize = 20;
@@ -44,7 +44,7 @@ pub struct ReviewedSecret {
     pub entry_ids: Vec<String>,
 }
 
-/// The secrets, in the order in which they were found first.
+/// The secrets, in the order in which they were first found.
 #[derive(Default)]
 struct Found {
     secrets: Vec<ReviewedSecret>,
@@ -58,7 +58,7 @@ impl ReviewSource {
         options: &ExportOptions,
         minter: &dyn Source,
     ) -> Result<Self> {
-        // The decisions are applied to the list afterwards, so that secrets that are kept are listed too.
+        // The decisions are applied later, to the list, so that it also has secrets that a person has decided to keep.
         let undecided = ExportOptions {
             choices: Choices::default(),
             ..options.clone()
@@ -126,7 +126,7 @@ impl Found {
     }
 }
 
-/// As many characters of a secret as a person needs to recognize it.
+/// The characters of a secret that a person needs to recognize it.
 fn shown(secret: &str) -> String {
     let length = secret.chars().count();
     if length < SHOWN {

@@ -27,7 +27,7 @@ impl RedactEntry for Redactor {
         let mut walk = StringWalk::default();
         let mut out = Vec::with_capacity(entry.len());
         let mut done = 0;
-        // The command line flag before a string, and the depth of that flag in the JSON.
+        // The command line flag before a string, with the depth of the flag in the JSON.
         let mut flag: Option<(usize, String)> = None;
         while let Some((span, part)) = walk.next(entry) {
             let raw = entry.get(span.clone()).unwrap_or_default();

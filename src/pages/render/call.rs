@@ -71,7 +71,7 @@ fn push_result(
     });
 }
 
-/// The extension of the file, if the call names exactly one file.
+/// The extension of the file's name, if the call names exactly one file.
 fn language_of_file(arguments: &CallArguments<'_>) -> Option<String> {
     let files = arguments.files();
     let mut files = files.iter();

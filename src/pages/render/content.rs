@@ -57,7 +57,7 @@ pub(super) fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>) {
     }
 }
 
-/// Whether these parts certainly fit into `room` bytes of JSON.
+/// Whether these parts are sure to fit into `room` bytes of JSON.
 pub(super) fn fits(parts: &[Part], room: usize) -> bool {
     let sizes = parts.iter().map(|part| match part {
         Part::Html(text) | Part::Code { text, .. } => BLOCK_BYTES + literal_bytes(text),

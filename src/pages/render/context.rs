@@ -5,7 +5,7 @@
 pub struct EntryContext<'a> {
     /// The id of the entry in the tree.
     pub id: &'a str,
-    /// Whether it is a failed tool result or command, or an answer that ended early.
+    /// Whether the entry is a failed tool result or command, or an answer that ended early.
     pub is_error: bool,
     /// The results of the calls of an assistant message, at most one for each call.
     pub results: &'a [CallResult<'a>],
@@ -21,7 +21,7 @@ pub struct CallResult<'a> {
     pub call_id: &'a str,
     pub entry_id: &'a str,
     pub is_error: bool,
-    /// The entry of the result, if its blocks are to be shown in the call.
+    /// The entry of the result, if the call must show the blocks of the result.
     pub entry: Option<&'a [u8]>,
 }
 

@@ -95,9 +95,9 @@ fn push_lines(out: &mut String, mark: char, lines: &[&str]) {
     }
 }
 
-/// Appends the difference of two runs of lines, whose first lines differ, and whose last lines differ. It is based on
-/// the longest common subsequence of lines. If there are too many lines to compare, it appends all old lines and then
-/// all new lines.
+/// Appends the difference of two runs of lines, by their longest common subsequence of lines. The first lines of the
+/// runs differ, and so do the last lines. If there are too many lines to compare, appends all old lines, then all new
+/// lines.
 fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
     let pairs = old.len().saturating_mul(new.len());
     if pairs > MOST_PAIRS.min((old.len() + new.len()) * PAIRS_PER_LINE) {
@@ -105,7 +105,7 @@ fn push_middle(out: &mut String, old: &[&str], new: &[&str]) {
         return push_lines(out, '+', new);
     }
     let width = new.len() + 1;
-    // For each pair of indexes into `old` and `new`, the number of common lines from there on.
+    // For each pair of indexes into `old` and `new`: the number of common lines from these indexes on.
     let mut common = vec![0_u32; (old.len() + 1) * width];
     let count =
         |common: &[u32], a: usize, b: usize| common.get(a * width + b).copied().unwrap_or_default();
@@ -213,7 +213,7 @@ fn of_unified(diff: &str, path: Option<&str>) -> Vec<FileDiff> {
     files
 }
 
-/// The path in the head of a file in a unified diff: the new path, or the old one of a deleted file.
+/// The path in the head of a file in a unified diff: the new path, or the old path for a deleted file.
 fn changed_path(old: &str, new: &str) -> String {
     let own = |text: &str| {
         text.split('\t')
@@ -232,7 +232,7 @@ fn changed_path(old: &str, new: &str) -> String {
     }
 }
 
-/// Appends a line of a diff. A line that begins with another character is unchanged text whose space is missing.
+/// Appends a line of a diff. A line that begins with another character is an unchanged line without its space.
 fn push_diff_line(out: &mut String, line: &str) {
     if !line.starts_with([' ', '+', '-', '@']) {
         out.push(' ');
@@ -296,7 +296,7 @@ mod tests {
         check("edit", &apart, &[("a", "-a\n+A\n b\n c\n-d\n+D\n+e\n")]);
     }
 
-    /// Comparing each line with each takes 2^32 steps here.
+    /// To compare each old line with each new line takes 2^32 steps here.
     #[test]
     fn texts_of_many_lines_are_compared_in_linear_time() {
         let text = |mark: &str| {

@@ -10,7 +10,7 @@ use treelined_core::json::{self};
 /// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, of about `max_bytes` at most. To fit,
 /// long strings are cut first, then blocks are left out.
 ///
-/// `entry` is the entry as clients receive it, in UTF-8; values of a wrong shape count as absent.
+/// `entry` is the entry as clients receive it, in UTF-8. Values of a wrong type count as missing.
 pub fn push_entry(out: &mut Vec<u8>, entry: &[u8], context: &EntryContext<'_>, max_bytes: usize) {
     let mut writer = BlockWriter::new(out, max_bytes);
     let [kind, timestamp, message, custom_type] =

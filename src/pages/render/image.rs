@@ -1,4 +1,4 @@
-//! Images. Their type is recognized by their first bytes; the type in the entry is not used.
+//! Images. The first bytes of an image decide its type; the type in the entry is not used.
 
 use super::writer::BlockWriter;
 use treelined_core::json;
@@ -33,7 +33,7 @@ pub(super) fn push(writer: &mut BlockWriter<'_>, block: &[u8]) {
     }
 }
 
-/// The type of the image, by the beginning of its Base64.
+/// The type of the image, from the beginning of its Base64.
 fn image_type(data: &str) -> Option<&'static str> {
     let mut first = Vec::with_capacity(12);
     for group in data.as_bytes().chunks_exact(4).take(4) {

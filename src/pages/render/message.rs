@@ -89,7 +89,7 @@ fn push_thinking(writer: &mut BlockWriter<'_>, block: &[u8]) {
     }
 }
 
-/// Writes a command of the user, its output, and how it ended if that is unusual.
+/// Writes a command of the user and its output. If the command did not end normally, also writes how it ended.
 fn push_command(writer: &mut BlockWriter<'_>, message: &[u8]) {
     let names = [
         "command",

@@ -70,7 +70,7 @@ pub(super) fn push_summary(
         .unwrap_or(text);
     let html = super::content::html(text, writer.room());
     if html.is_none() {
-        // A summary that cannot become HTML is a text below the block.
+        // A summary that cannot become HTML becomes a separate `text` block.
         push_line(writer, text);
     }
     writer.block("summary", |writer| {
@@ -92,7 +92,7 @@ pub(super) fn push_summary(
     });
 }
 
-/// Writes the lists of files in the details of a summary, if it has them.
+/// Writes the lists of files in the details of a summary, if the details have lists.
 pub(super) fn push_files(writer: &mut BlockWriter<'_>, details: &[u8]) {
     let lists = json::get_each(details, ["readFiles", "modifiedFiles"]);
     if lists.iter().all(Option::is_none) {

@@ -338,7 +338,7 @@ fn long_strings_are_cut_at_a_character_and_say_by_how_much() {
     assert_eq!(block["truncated"], STRING_BYTES + 2);
 }
 
-/// The bytes of an entry beside its strings and structure.
+/// The bytes of a rendered entry that are allowed in addition to its limit.
 const HEAD_BYTES: usize = 2048;
 
 #[test]

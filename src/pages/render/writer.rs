@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Writes one entry. Each object that it opens is closed, however few bytes are left.
+/// Writes one entry. Each opened object is closed, even if no bytes are left.
 pub(super) struct BlockWriter<'o> {
     out: &'o mut Vec<u8>,
     /// The length of `out` at which the entry is full.
@@ -145,7 +145,7 @@ impl<'o> BlockWriter<'o> {
         });
     }
 
-    /// Writes a string that may be long. If it must be cut, also writes how much of it is missing.
+    /// Writes a string that may be long. If the string must be cut, also writes how much is missing.
     pub(super) fn text(&mut self, name: &str, text: Text<'_>) {
         self.key(name);
         let room = self.room().saturating_sub(BLOCK_BYTES / 2);

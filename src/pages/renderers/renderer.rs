@@ -57,8 +57,8 @@ impl Renderer {
     }
 }
 
-/// The look of an entry without a renderer. Custom messages that are displayed look different from
-/// the conversation.
+/// The look of an entry without a renderer. Displayed custom messages look different from the messages of the
+/// conversation.
 pub fn usual_look(subject: Subject) -> RowLook {
     let style = subject
         .is_displayed_custom_message()

@@ -1,4 +1,5 @@
-//! The renderers in force: for each type the renderer in the configuration, or else the one that was registered last.
+//! The renderers in use: for each type, the renderer in the configuration, or else the renderer that was registered
+//! last.
 
 use super::renderer::Renderer;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +15,7 @@ pub const MAX_RENDERERS: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub struct Renderers {
     configured: HashMap<String, Arc<Renderer>>,
-    /// The registered renderers, in the order of registration; the last one counts.
+    /// The registered renderers of each type, in the order of registration. The last renderer counts.
     registered: HashMap<String, Vec<(ConnectionId, Arc<Renderer>)>>,
 }
 
@@ -30,8 +31,8 @@ impl Renderers {
         }
     }
 
-    /// Registers a renderer as the latest one of its type. It replaces an earlier renderer of the same connection for
-    /// this type. Returns false if the connection has [`MAX_RENDERERS`] other renderers.
+    /// Registers a renderer as the last renderer of its type. It replaces an earlier renderer of the same connection
+    /// for this type. Returns false if the connection has [`MAX_RENDERERS`] other renderers.
     #[must_use]
     pub fn register(&mut self, owner: ConnectionId, custom_type: &str, renderer: Renderer) -> bool {
         let others = self.registered.iter().filter(|(of, _)| *of != custom_type);
@@ -66,8 +67,8 @@ impl Renderers {
         self.configured.is_empty() && self.registered.is_empty()
     }
 
-    /// The renderer for an entry. `line` is the stored line of the entry, or its beginning. Fails if it ends before the
-    /// custom type.
+    /// The renderer for an entry. `line` is the stored line of the entry, or its beginning. Fails if `line` ends before
+    /// the custom type.
     pub fn find(&self, line: &[u8], subject: Subject) -> Result<Option<&Renderer>, Malformed> {
         let mut at = json::skip_space(line, 0);
         if subject.is_message() {

@@ -108,8 +108,8 @@ impl Template {
         Ok(self.paths.len() - 1)
     }
 
-    /// Fills in the template with the members of `object`. A missing member is empty. Of a damaged object, the members
-    /// before the damage are used.
+    /// Fills in the template with the members of `object`. A missing member is empty. If the object is damaged, only
+    /// the members before the damage are used.
     pub(super) fn fill(&self, object: &[u8]) -> String {
         let mut values = vec![None; self.paths.len()];
         let all: Vec<usize> = (0..self.paths.len()).collect();
@@ -152,7 +152,7 @@ impl Template {
             let named = wanted.iter().filter(is_named);
             let (ends, deeper): (Vec<usize>, Vec<usize>) =
                 named.partition(|it| path(it).len() == depth + 1);
-            // Of members with the same name, the last one counts.
+            // Of members with the same name, the last member counts.
             for slot in &deeper {
                 set(values, *slot, None);
             }
@@ -185,7 +185,7 @@ fn bad(position: usize, reason: impl Into<String>) -> BadTemplate {
 }
 
 /// Appends the text of a value: a string, a number, true or false, or the elements of an array and the text of its
-/// blocks. Null and objects are empty.
+/// blocks. Null and objects have no text.
 fn push_value(line: &mut PreviewLine, raw: &[u8]) {
     match raw.first() {
         Some(b'[') => {

@@ -1,6 +1,6 @@
 //! The path of a branch as one trajectory of ATIF, the format of harbor (`harbor.models.trajectories`, version 1.7).
 //!
-//! A step is a message. A result is in the step of the message whose call it answers.
+//! A step is a message. The result of a call is in the step of the message that made the call.
 
 use super::chat::{Message, Tools, is_result};
 use super::json::{key, text, text_of};
@@ -75,14 +75,15 @@ struct OpenStep {
     entry_ids: Vec<String>,
 }
 
-/// A result that is not finished yet: its end is missing.
+/// A result that is not finished yet: its JSON has no end.
 struct StepResult {
     call: Option<String>,
     json: Vec<u8>,
 }
 
 impl OpenStep {
-    /// Names subagents in the result of a call; makes a result for them if the call has none.
+    /// Adds references to subagents to the result of a call. If the call has no result, makes a result for these
+    /// references.
     fn refer(&mut self, call: Option<&str>, subagents: &[Subagent]) {
         if subagents.is_empty() {
             return;
@@ -178,7 +179,7 @@ impl<'t, 's> Trajectory<'t, 's> {
         Ok(())
     }
 
-    /// Adds the members that only a step of an agent has.
+    /// Adds the members that a step has only if an agent made it.
     fn answer(&mut self, message: &Message<'_>) {
         let Some(step) = &mut self.step else { return };
         if let Some(model) = text_of(message.json, "model") {
@@ -252,8 +253,8 @@ impl<'t, 's> Trajectory<'t, 's> {
         }
         result.push(b'}');
         if !is_answer {
-            // The call of the result is not in the step before. The format has no other place for such a result, so it
-            // gets its own step.
+            // The call of this result is not in the step before. In this format, such a result can only be in its own
+            // step.
             self.open(entry, "system")?;
             if let Some(step) = &mut self.step {
                 text(&mut step.json, "message", "");

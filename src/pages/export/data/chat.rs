@@ -61,7 +61,7 @@ impl<'m> Message<'m> {
         joined(texts)
     }
 
-    /// The text of the message, with a name in place of each image. For members that can only be text.
+    /// The text of the message, with a name in place of each image. This is for members that can only be text.
     pub(super) fn text_with_images_named(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) => Some(text.clone()),

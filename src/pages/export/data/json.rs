@@ -2,7 +2,7 @@
 
 use treelined_core::json::{self, Key, Span, Visitor};
 
-/// Appends the name of a member to an object, with a comma if other members are before it.
+/// Appends the name of a member to an object, with a comma if the object already has members.
 pub(super) fn key(out: &mut Vec<u8>, name: &str) {
     if !matches!(out.last(), None | Some(b'{')) {
         out.push(b',');

@@ -119,7 +119,7 @@ impl DataSource {
                 }
                 Lines::Graph(part)
             }
-            // A trace is made elsewhere, from the whole state of the session.
+            // [`Self::take`] makes the lines of a trace, from the whole state of the session.
             DataFormat::Trace => return Err(nothing(NO_MESSAGE)),
         };
         Ok(Self {

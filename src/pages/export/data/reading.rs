@@ -38,7 +38,7 @@ impl<'s> DataReader<'s> {
         }
     }
 
-    /// `text`, which does not belong to an entry, with its secrets replaced.
+    /// Replaces the secrets in `text`, which does not belong to an entry.
     pub(super) fn clean(&self, text: &str) -> String {
         self.content.clean(text)
     }
@@ -61,7 +61,7 @@ impl<'s> DataReader<'s> {
         }
     }
 
-    /// Counts the secrets of an entry, but only the first time.
+    /// Counts the secrets of an entry, unless they were counted before.
     pub(super) fn count(&mut self, node: Node, read: &ReadEntry) {
         if !read.found.is_empty() && self.counted.insert(node) {
             let id = json::get(&read.json, "id").and_then(json::id);

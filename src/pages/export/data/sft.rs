@@ -9,8 +9,8 @@ use treelined_core::tree::Node;
 /// The line of the branch that ends with the answer `end`.
 pub(super) fn line(reader: &mut DataReader<'_>, session_id: &str, end: Node) -> Result<Vec<u8>> {
     let context = reader.context(end)?;
-    // A call of the last answer that has no result gets an added result. A model must not be trained on
-    // it, so it is left out.
+    // If a call of the last answer has no result, the context has an added result. A model must not be trained on added
+    // results, so they are left out.
     let real = context.entry_ids.iter().rposition(Option::is_some);
     let messages = context.messages.get(..real.map_or(0, |last| last + 1));
     let messages = messages.unwrap_or_default();

@@ -8,14 +8,15 @@ use treelined_core::error::Result;
 use treelined_core::tree::{Archived, Flags, Node, Tree};
 use treelined_files::log::body::{Bodies, Fetch};
 
-/// The number of bytes that count for a step in addition to its stored bytes, so that many small steps are not free.
+/// These bytes are counted for each step in addition to its stored bytes, so that many small steps also reach the
+/// limit.
 const STEP_BYTES: u64 = 64;
 
 /// The steps of the exported part, by their nodes.
 pub(super) struct Steps {
     /// The step of each node, by the number of the node; `None` if the node is not a step of the part.
     rows: Vec<Option<Step>>,
-    /// All steps. A step is after the step above it, and after everything below its older siblings.
+    /// All steps. Each step is after its parent, and after all steps below its older siblings.
     order: Vec<Node>,
     by_id: HashMap<String, Node>,
 }
@@ -29,23 +30,23 @@ pub(super) struct Step {
     pub above: Option<Node>,
     /// The number of bytes of the path from the root to this step.
     pub path_bytes: u64,
-    /// Whether it is an answer that broke off, or a failed tool result or command.
+    /// Whether the step is an answer that broke off, or a failed tool result or command.
     pub is_error: bool,
     pub is_active: bool,
     /// Whether it is in an archived branch.
     pub is_archived: bool,
-    /// Whether an archived branch begins with it.
+    /// Whether an archived branch begins with this step.
     pub begins_archived: bool,
     pub is_background: bool,
-    /// Whether a branch begins with this step: it has siblings, or no step above it.
+    /// Whether a branch begins with this step: the step has siblings, or has no parent.
     pub begins: bool,
     /// The first step of its stretch. A stretch has the steps from the beginning of a branch down to the next fork.
     pub head: Node,
-    /// The nearest step at or above it that names the group of its candidates, if any.
+    /// The nearest step, at or above this step, that names a group of candidates.
     pub group: Option<Node>,
-    /// The nearest step above it that a model sees.
+    /// The nearest step above this step that a model sees.
     pub prompt: Option<Node>,
-    /// Whether a message is at or above it.
+    /// Whether this step or a step above it is a message.
     pub has_message: bool,
     /// Its number in [`Steps::in_order`]. `end` is the number after the last step below it.
     pub at: usize,
@@ -169,7 +170,7 @@ impl Steps {
         self.get(*self.by_id.get(id)?)
     }
 
-    /// The steps, each after the one above it.
+    /// The steps, each after its parent.
     pub(super) fn in_order(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.order.iter().filter_map(|node| self.get(*node))
     }
@@ -179,7 +180,7 @@ impl Steps {
         self.rows.len()
     }
 
-    /// The steps from the root to this one.
+    /// The steps from the root to `end`.
     pub(super) fn path(&self, end: Node) -> Vec<PathStep> {
         let mut path: Vec<PathStep> = self
             .up(end)
@@ -199,7 +200,8 @@ impl Steps {
         std::iter::successors(self.get(from), next)
     }
 
-    /// The last steps of the branches, without archived ones, that have a message of the user or an assistant. In file order.
+    /// The last steps of the branches that have a message of the user or an assistant, in file order. Archived branches
+    /// are left out.
     pub(super) fn tips(&self, part: Part) -> Vec<Node> {
         let mut has_below = vec![false; self.rows.len()];
         let mut tips = Vec::new();
@@ -247,7 +249,7 @@ impl Steps {
     }
 }
 
-/// The steps of a part, parents first. Each step comes with the step above it.
+/// The steps of a part, parents first. Each step comes with its parent.
 fn links(tree: &Tree, part: Part) -> Vec<(Node, Option<Node>)> {
     let is_step = |node: Node| {
         let kind = tree.kind(node);

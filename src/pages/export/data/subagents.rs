@@ -16,8 +16,8 @@ use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_files::store::catalogue::CatalogueRow;
 
-/// The most levels of subagents within subagents. It is limited because headers are untrusted and each level is a
-/// recursive call.
+/// The most levels of subagents within subagents. The levels are limited because headers are untrusted and each level
+/// is a recursive call.
 const DEEPEST: usize = 64;
 
 /// The session of a subagent.
@@ -31,8 +31,8 @@ pub(super) struct Subagent {
 #[derive(Default)]
 struct Spawned {
     by_call: HashMap<String, Vec<Subagent>>,
-    /// By the entry that they name. Subagents that also name a call are included, since the call may be on another
-    /// branch or missing.
+    /// The subagents that name an entry, by this entry. Subagents that also name a call are included, since the call
+    /// may be missing or on another branch.
     by_entry: HashMap<String, Vec<Subagent>>,
     /// Subagents that name neither a call nor an entry.
     loose: Vec<Subagent>,
@@ -83,7 +83,7 @@ impl Subagents {
     }
 }
 
-/// The position in the session that spawned a subagent, as the subagent names it.
+/// The position at which a session spawned a subagent, as the header of the subagent names it.
 #[derive(Clone, Copy)]
 pub(super) enum At<'i> {
     Call(&'i str),
@@ -99,7 +99,7 @@ pub(super) struct Nesting<'s> {
     /// The sessions that are in the line already.
     seen: HashSet<String>,
     depth: usize,
-    /// The number of bytes that the export has read and will read; it must not exceed `limit`.
+    /// The number of bytes that the export has read and will read. This must not exceed `limit`.
     bytes: u64,
     limit: u64,
     pub tally: RedactionTally,
@@ -132,7 +132,7 @@ impl<'s> Nesting<'s> {
         self.seen.insert(session_id.to_owned());
     }
 
-    /// The subagents at this position that have a message and are not in the line yet.
+    /// The subagents at this position that have a message and are not yet in the line.
     pub(super) fn take(&mut self, session_id: &str, at: At<'_>) -> Result<Vec<Subagent>> {
         let mut taken = Vec::new();
         for subagent in self.all.found(session_id, at) {

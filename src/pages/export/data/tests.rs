@@ -29,7 +29,7 @@ struct Made {
 /// A random session: its steps, the judgements of the steps, and the position where it opens.
 struct Session {
     steps: Vec<Made>,
-    /// Label texts by step; the last one of a step counts.
+    /// Label texts by step; the last label of a step counts.
     labels: Vec<(usize, &'static str)>,
     /// A step, the outcome of a note about it, and the step at which the note is.
     notes: Vec<(usize, &'static str, usize)>,
@@ -256,7 +256,7 @@ impl Session {
         verdicts
     }
 
-    /// The last whole message of the turn, and what it says.
+    /// The texts of the turn; `None` if the turn broke off.
     fn turn(&self, answer: usize) -> Option<Vec<String>> {
         let (mut at, mut said) = (answer, vec![self.step(answer).text.clone()]);
         let mut last = answer;

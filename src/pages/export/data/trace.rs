@@ -1,5 +1,5 @@
-//! Exports a branch as a session file without secrets. Viewers of session traces, such as that of Hugging Face, can
-//! show it.
+//! Exports a branch as a session file without secrets. Viewers of session traces, such as the viewer of Hugging Face,
+//! can show this file.
 
 use super::super::content::ContentSource;
 use super::super::jsonl::SessionFile;

@@ -1,7 +1,7 @@
 //! Exports the tree as the graph of verifiers (`verifiers.v1.trace.Trace`, version 1): each message with its
 //! predecessor.
 //!
-//! Where a compaction or an edit changes the context, the new context is a new chain of nodes.
+//! If a compaction or an edit changes the context, the new context is a new chain of nodes.
 
 use super::super::request::Part;
 use super::atif::Take;
@@ -129,7 +129,7 @@ impl Graph<'_> {
         (self.take)(&out)
     }
 
-    /// Writes a message as a child of another one, and returns its number.
+    /// Writes a message as a child of another message, and returns the number of its node.
     fn node(
         &mut self,
         parent: Option<usize>,

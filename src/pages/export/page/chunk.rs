@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
 use treelined_core::error::{Error, Kind, Result};
 
-/// The level of compression. With level 1, compression takes a third of the time of an export. Level 2 takes half as
-/// long again, and makes chunks 3 % smaller.
+/// The level of compression. With level 1, compression takes a third of the time of an export. Level 2 takes 1.5 times
+/// as long, and makes chunks 3 % smaller.
 const LEVEL: i32 = 1;
 
 /// Compresses chunks, reusing its memory.

@@ -2,9 +2,9 @@
 //!
 //! [`PageSource::take`] copies the data for the rows while the guard of the session is held. [`PageSource::write`]
 //! reads each entry once, on several threads: the row and the blocks of an entry come from the same redacted bytes. In
-//! the file, rows come before bodies, but the rows are only known when all bodies are read. So the packed bodies wait
-//! in a second temporary file. Memory holds the packed rows, some 40 bytes for each entry, and a few parts of bodies
-//! for each thread.
+//! the file, rows come before bodies, but the rows are complete only after all bodies are read. So the packed bodies
+//! wait in a second temporary file. In memory are the packed rows, about 40 bytes for each entry, and a few parts of
+//! bodies for each thread.
 
 mod chunk;
 mod document;
@@ -184,7 +184,7 @@ impl PageSource {
         };
         let state = || packer::PartPacker::new(self, &change, prices);
         let plan = ThreadPlan::up_to(THREADS);
-        // The other threads need not wait while this thread packs rows.
+        // With more parts ahead, the other threads do not wait while this thread packs rows.
         let plan = ThreadPlan {
             ahead: plan.ahead * 2,
             ..plan
@@ -228,8 +228,8 @@ impl PageSource {
         written.break_value().map_or(Ok(()), Err)
     }
 
-    /// The parts of bodies in the order of the file: first the part that is shown first, then the parts before it, then
-    /// the rest.
+    /// The parts of bodies in the order of the file: first the part that the page shows first, then the parts before
+    /// that part, then the rest.
     fn order_of_parts(&self) -> impl Iterator<Item = usize> {
         let selected = self.part.selected.unwrap_or_default();
         let first = self.parts.iter().position(|rows| rows.contains(&selected));

@@ -45,7 +45,7 @@ pub(super) struct PartPacker<'s> {
     blocks: Vec<u8>,
 }
 
-/// The entries of a part, read, with their secrets replaced.
+/// The entries of a part, with their secrets replaced.
 struct PartEntries {
     /// The row of the first entry.
     first: usize,
@@ -200,8 +200,8 @@ impl<'s> PartPacker<'s> {
         Ok(())
     }
 
-    /// The results of the calls of the assistant message in row `at`. They are searched in the rows after it; for
-    /// each call the first result counts.
+    /// The results of the calls of the assistant message in row `at`. The results are searched in the rows after this
+    /// row. For each call, the first result counts.
     fn results(&mut self, at: usize, entries: &PartEntries) -> Result<Vec<FoundResult>> {
         let mut found: Vec<FoundResult> = Vec::new();
         let has_calls = |entry: &ReadEntry| memchr::memmem::find(&entry.json, b"\"toolCall\"");

@@ -1,5 +1,5 @@
-//! The numbers of a page file: the sums, and for each row its usage and its files, from which the page computes the
-//! sums of any branch (`stats` in `clients/web/FORMAT.md`).
+//! The numbers of a page file (`stats` in `clients/web/FORMAT.md`): the sums, and the usage and the files of each row.
+//! From the rows, the page computes the sums of any branch.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -31,9 +31,10 @@ struct UsageColumns {
     output: Vec<u64>,
     cache_read: Vec<u64>,
     cache_write: Vec<u64>,
-    /// The cost in dollars that tools recorded; 0 if they recorded none.
+    /// The cost in dollars that tools recorded; 0 if tools recorded no cost.
     cost: Vec<f64>,
-    /// The cost in dollars of rows without a recorded cost, by the prices of their models; `None` if it is unknown.
+    /// The cost in dollars of rows without a recorded cost, by the prices of their models; `None` if the cost is
+    /// unknown.
     estimated: Vec<Option<f64>>,
 }
 

@@ -29,7 +29,7 @@ pub struct PageSource {
     pub(super) snapshot: Snapshot,
     /// For each row, how its entry is read.
     pub(super) fetches: Vec<Fetch>,
-    /// How summaries are rendered, by row. They name the entries that they replaced.
+    /// How summaries are rendered, by row. A rendered summary names the entries that it replaced.
     pub(super) plans: HashMap<usize, RenderPlan>,
     /// The rows of each chunk of bodies.
     pub(super) parts: Vec<Range<usize>>,
@@ -55,7 +55,8 @@ impl PagePart {
             Part::Subtree(top) => ("subtree", Some(top)),
         };
         let leaf_row = match part {
-            // The leaf may be a label, which a subtree leaves out; then the row above it counts.
+            // The leaf may be a label, which a subtree leaves out. In this case, the row above the label is the row of
+            // the leaf.
             Part::Subtree(_) => all.rows().iter().position(|row| row.is_leaf),
             Part::Tree | Part::Branch(_) => row_of(state.leaf()),
         };

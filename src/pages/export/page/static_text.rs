@@ -1,6 +1,6 @@
 //! The last messages of the branch that is shown first, as HTML for readers without JavaScript.
 //!
-//! Markup comes from the blocks that the module `render` makes; every other string is escaped.
+//! Only the blocks that the module `render` makes have markup. Every other string is escaped.
 
 use super::document::push_escaped;
 use super::packer::rendered;

@@ -98,8 +98,8 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
     }
 }
 
-/// Appends Markdown of a message. Marks that the message leaves open are closed, so that they have no
-/// effect on the text after it.
+/// Appends Markdown of a message. Open fences and comments of the message are closed, so that they have no effect on
+/// the text after the message.
 fn push_said(out: &mut String, text: &str) {
     let mut fence: Option<(char, usize)> = None;
     for line in text.lines() {
@@ -134,7 +134,7 @@ fn push_said(out: &mut String, text: &str) {
     }
 }
 
-/// The character of a fence and the number of its marks, if the line begins or ends a fence.
+/// The character of a fence, and how often it is repeated, if the line begins or ends a fence.
 fn fence_marks(line: &str) -> Option<(char, usize)> {
     let trimmed = line.trim_start_matches(' ');
     let first = trimmed
@@ -175,7 +175,7 @@ fn longest_run(text: &str) -> usize {
     longest
 }
 
-/// Appends a character; in place of a control character that a terminal would obey, its picture.
+/// Appends a character. A control character that has an effect in a terminal is replaced by its picture.
 fn push_visible(out: &mut String, char: char) {
     match char {
         '\n' | '\t' => out.push(char),
@@ -222,7 +222,7 @@ mod tests {
         out
     }
 
-    /// An open fence or comment in one message would swallow the headings of all later ones.
+    /// An open fence or comment in one message would make the headings of all later messages a part of it.
     #[test]
     fn a_message_cannot_reach_beyond_its_end() {
         assert_eq!(said("a\n```rust\nlet x;"), "a\n```rust\nlet x;\n```\n");

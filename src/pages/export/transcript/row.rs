@@ -30,8 +30,7 @@ pub(super) struct TranscriptRow {
     /// The number of the turn that begins with the entry, counted from 1. `None` if the entry
     /// continues a turn.
     pub(super) begins: Option<usize>,
-    /// The number of the turn that the entry continues, if it is not the turn before it in the
-    /// document.
+    /// The number of the turn that the entry continues, if this is not the previous turn in the document.
     pub(super) back_to: Option<usize>,
     /// The number of steps to the right in the outline.
     pub(super) indent: usize,

@@ -40,7 +40,7 @@ pub(super) fn push_entry(out: &mut String, entry: &WrittenEntry<'_>) {
                 text,
                 is_error,
             } => {
-                // The call above has the same title.
+                // The call above the result has the same title.
                 let is_result = entry.row.subject.role == Role::ToolResult;
                 let mark = match (is_error, is_result) {
                     (true, _) => " failed",

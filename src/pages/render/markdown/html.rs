@@ -6,18 +6,17 @@ use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Link
 
 /// The most elements within each other. Deeper elements are left out, but their content stays.
 const MOST_OPEN: usize = 64;
-/// The most levels of elements within a table. Of all elements whose inner elements are fixed, a table has the most
-/// levels.
+/// The most levels of elements within a table. Of all elements with fixed inner elements, a table has the most levels.
 const FIXED_DEPTH: usize = 4;
 /// The most characters of the name of a language.
 const LANGUAGE_CHARS: usize = 32;
 
-/// The end tag of an open element. [`LEFT_OUT`] and [`LEFT_OUT_LINK`] stand for elements that are not written.
+/// The end tag of an open element. [`LEFT_OUT`] and [`LEFT_OUT_LINK`] mark elements that are not written.
 type EndTag = &'static str;
 
-/// Stands for an element that was left out.
+/// Marks an element that was left out.
 const LEFT_OUT: EndTag = "";
-/// Stands for a link that was left out. The elements in it are written.
+/// Marks a link that was left out. The elements in the link are written.
 const LEFT_OUT_LINK: EndTag = "left out";
 const LINK_END: EndTag = "</a>";
 /// The end of the start tag of every link.
@@ -37,7 +36,7 @@ pub(super) struct HtmlWriter {
     code: Option<(Option<String>, String)>,
     /// The raw HTML that is being read. It is shown as text.
     raw_html: Option<String>,
-    /// The number of open links and images. If they are within each other, only the outermost one becomes a link.
+    /// The number of open links and images. Of links and images within each other, only the outermost becomes a link.
     links: usize,
     table: TableState,
     /// The number of bytes in the finished parts.
@@ -95,7 +94,7 @@ impl HtmlWriter {
             Event::Start(tag) => self.start(tag),
             Event::End(_) => self.end(),
             Event::Text(text) | Event::InlineHtml(text) => self.text(&text),
-            // The parser does not report math and footnotes, since they are switched off; they would be shown as text.
+            // These are switched off in the parser, so it does not report them. If it did, they would be shown as text.
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
                 self.text(&text);
             }
@@ -132,7 +131,7 @@ impl HtmlWriter {
         self.element_within(start, end, MOST_OPEN);
     }
 
-    /// Like [`Self::element`], for an element with fixed inner elements, for which it leaves room.
+    /// Like [`Self::element`], for an element with fixed inner elements. Leaves room for the inner elements.
     fn container(&mut self, start: &str, end: EndTag) {
         self.element_within(start, end, MOST_OPEN - FIXED_DEPTH);
     }

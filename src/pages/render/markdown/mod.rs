@@ -1,8 +1,8 @@
 //! Converts Markdown to HTML with a fixed set of elements and attributes (protocol.md §15.3).
 //!
-//! All markup that the daemon sends is made here. The parser reports events; [`html`] writes elements for some of
-//! them, and escapes all text, so that no part of the source becomes markup unchanged. The time is linear in the
-//! source: text that would nest deeply, or become much longer than its source, is refused, and the caller shows it
+//! All markup that the daemon sends is made here. The parser reports events; [`html`] writes elements for some of them,
+//! and escapes all text, so that no part of the source becomes markup unchanged. The time is linear in the length of
+//! the source. Text that nests too deeply, or whose HTML is too long, is refused, and the caller shows the text
 //! unchanged.
 
 mod html;
@@ -18,16 +18,17 @@ use pulldown_cmark::{Options, Parser};
 
 /// The most bytes of Markdown that are parsed.
 pub(crate) const MARKDOWN_BYTES: usize = 1 << 20;
-/// The last column in which a container (a quote or an item of a list) may begin. It is limited because the parser
-/// visits all open containers for each blank line.
+/// The last column in which a container (a quote or an item of a list) may begin. The column is limited because the
+/// parser visits all open containers for each blank line.
 const LAST_COLUMN: usize = 100;
-/// The most bytes of HTML for each byte of Markdown. Cells that a table adds, and references to long addresses, could
-/// make the HTML much longer than its source.
+/// The most bytes of HTML for each byte of Markdown. Cells that the parser adds to a table, and references to long
+/// addresses, could make the HTML much longer than its source.
 const GROWTH: usize = 16;
 /// HTML of at most this many bytes is never too long.
 const SHORT_HTML: usize = 4096;
 
-/// The parts of a text, in which outermost code is its own part; `None` if the text is too long or nested too deeply.
+/// The parts of a text. Code outside of lists and quotes is a separate part. `None` if the text is too long or nested
+/// too deeply.
 pub(crate) fn parts(markdown: &str) -> Option<Vec<Part>> {
     write(markdown, HtmlWriter::with_parts())
 }

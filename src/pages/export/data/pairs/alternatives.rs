@@ -18,13 +18,13 @@ pub(super) struct Alternatives(pub Vec<Node>);
 enum Prompt {
     /// The prompt is the path to this step.
     Step(Option<Node>),
-    /// The prompt is the path to this step, and below it a user message with this content. The message was written
-    /// again for each answer, so each answer has its own copy.
+    /// The prompt is the path to this step, and then a user message with this content. The user message was written
+    /// again for each answer, so each answer has its own copy of it.
     Again(Option<Node>, Said),
 }
 
-/// The alternatives in the exported part, in the order of the tree. `said` is called for user messages that have other
-/// user messages beside them.
+/// The alternatives in the exported part, in the order of the tree. `said` is called only for user messages that have
+/// user messages as siblings.
 pub(super) fn find(
     steps: &Steps,
     said: &mut dyn FnMut(&Step) -> Result<Said>,

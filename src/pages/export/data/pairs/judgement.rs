@@ -23,7 +23,7 @@ pub(super) enum Origin {
     Note,
     /// The branch is archived.
     Archived,
-    /// The path of the leaf continues with another answer.
+    /// The path to the leaf continues with another answer.
     Left,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Judgement {
     pub entry_id: Option<String>,
     /// The label, or the reason of the note.
     pub reason: Option<String>,
-    /// The client that has chosen.
+    /// The client that made the choice.
     pub by: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Judgement {
 pub(super) struct Remark {
     /// The label or note entry. Of two remarks about one answer, the later entry counts.
     pub entry: Node,
-    /// The step that it is about.
+    /// The step that the remark is about.
     pub about: Node,
     pub is_good: bool,
     /// The answer that was chosen instead.
@@ -137,7 +137,7 @@ pub(super) fn of_note(
     })
 }
 
-/// The alternatives, by the branches that contain them.
+/// The groups of alternatives, and the stretch of each alternative.
 pub(super) struct Judged<'a> {
     groups: &'a [Alternatives],
     /// For each stretch, by its first step: the answer in the stretch, and the number of the answer's group.
@@ -175,8 +175,7 @@ impl<'a> Judged<'a> {
         (at < end).then_some(*found)
     }
 
-    /// The pairs: each answer that is worse than another one, with the better answer. `remarks` may be in
-    /// any order.
+    /// The pairs: each answer that is worse than another answer, with the better answer. `remarks` may be in any order.
     pub(super) fn pairs(&self, steps: &Steps, mut remarks: Vec<Remark>) -> Vec<Pair> {
         remarks.sort_by_key(|remark| remark.entry);
         let mut verdicts: HashMap<Node, Remark> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Pairs of a better and a worse answer to the same prompt, for preference training.
 //!
-//! [`alternatives`] finds the answers to the same prompt, and [`judgement`] finds out which one is better.
+//! [`alternatives`] finds the answers to the same prompt, and [`judgement`] decides which answer is better.
 
 mod alternatives;
 mod judgement;
@@ -128,8 +128,8 @@ impl Pairs {
         self.bytes
     }
 
-    /// Passes each line to `take`, with the number of bytes of its paths. A pair has no line if its prompts turn out to
-    /// differ, or if its answers are the same.
+    /// Passes each line to `take`, with the number of bytes of its paths. A pair has no line if the texts of its
+    /// prompts differ, or if its answers are the same.
     pub(super) fn each(
         &self,
         reader: &mut DataReader<'_>,
@@ -155,7 +155,7 @@ impl Pairs {
     }
 }
 
-/// The hash of the content of a user message; it does not depend on how the content is written.
+/// The hash of the content of a user message. Different JSON for the same content has the same hash.
 fn said(reader: &mut DataReader<'_>, question: &Step) -> Result<Said> {
     let entry = reader.look(&question.fetch)?.json;
     let mut chat = Vec::new();
@@ -167,7 +167,7 @@ fn said(reader: &mut DataReader<'_>, question: &Step) -> Result<Said> {
 /// Finds where the turns of assistants end.
 struct Turns<'s> {
     steps: &'s Steps,
-    /// For each node, by its number: the step below it with which the conversation continues.
+    /// For each node, by its number: the child step with which the conversation continues.
     next: Vec<Option<Node>>,
 }
 

@@ -101,7 +101,7 @@ const ELEMENTS: &[&str] = &[
     "br",
 ];
 
-/// Fails unless the HTML consists of allowed elements and attributes, each closed in its place.
+/// Fails unless the HTML has only allowed elements and attributes, and each element is closed at the right position.
 pub(super) fn check(html: &str) -> Result<(), String> {
     let mut open = Vec::new();
     for token in tokens(html)? {

@@ -1,6 +1,6 @@
 //! Tests hostile texts.
 
-/// Texts that became scripts, requests or foreign elements in renderers of Markdown and in sanitizers.
+/// Texts that once became scripts, requests or foreign elements in renderers of Markdown or in sanitizers.
 pub(super) const PAYLOADS: &[&str] = &[
     "<script>alert(1)</script>",
     "<script src=//evil.example/x.js></script>",
