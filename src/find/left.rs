@@ -14,7 +14,8 @@ use treelined_files::log::body::BodyReader;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftBranch {
     pub reason: Option<LeftReason>,
-    /// The first message of the user (without one, of another role) after `left_at` on the path to the leaf.
+    /// The first message of the user after `left_at` on the path to the leaf. If there is none, the first message of
+    /// another role.
     pub instead: Option<SaidText>,
 }
 

@@ -1,4 +1,4 @@
-//! The number of attempts of a copy, and the error after the last one.
+//! The number of attempts of a copy, and the error after the last attempt.
 
 use treelined_core::error::{Error, Kind};
 

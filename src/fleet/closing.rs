@@ -82,8 +82,8 @@ pub(super) fn trashed(
     record(TRASHED, session, leaf, source, by)
 }
 
-/// The record that opens the log again after the record of a deletion in `lines`. It is at the same leaf. `None` if the
-/// lines do not close the log.
+/// The record that opens the log again after the record of a deletion in `lines`. Both records are at the same leaf.
+/// `None` if the lines do not close the log.
 pub(super) fn restored(
     session: &str,
     lines: &[u8],

@@ -84,7 +84,7 @@ impl<'s> SessionFiles<'s> {
 }
 
 /// Writes the rest of a session's first lines into a file that has only a part of them, for example after a crash. If
-/// the file has other bytes, the outcome is a conflict. It is an error if the file has no session header.
+/// the file has other bytes, the outcome is a conflict. Fails if the file has no session header.
 fn complete(at: &Location, lines: &[u8]) -> Result<AppendOutcome> {
     let failed = |error: io::Error| Error::io(&format!("write {}", at.path().display()), &error);
     let mut file = at.folder.file(&at.name, HandleAccess::Append)?;

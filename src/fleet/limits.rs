@@ -10,7 +10,7 @@ use treelined_core::error::{Error, Kind, Result};
 /// append.
 const OLDEST_VERSION: (u64, u64) = (2, 10);
 
-/// The smallest limit of a message, in bytes. It has room for headers and a short line.
+/// The smallest limit of a message, in bytes. Headers and a short line fit into this limit.
 pub(crate) const SMALLEST_MESSAGE: i64 = 8 << 10;
 
 /// Fails with `logMisconfigured` if the servers are too old.

@@ -55,8 +55,8 @@ pub struct Retention {
 pub struct PostgresSettings {
     /// The address of the database, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Commas join several hosts.
     pub url: String,
-    /// A file with certificates. The certificates of servers are checked with these, in addition to those of the
-    /// system.
+    /// A file with certificates. The certificates of servers are checked with these certificates, and with the
+    /// certificates of the system.
     pub ca: Option<PathBuf>,
     /// The file with the client's certificate, and the file with its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
@@ -100,8 +100,8 @@ pub struct NatsSettings {
     pub servers: Vec<String>,
     /// A file with a JWT and its key, in the format of `nsc`.
     pub credentials: Option<PathBuf>,
-    /// A file with certificates. The certificates of servers are checked with these, in addition to those of the
-    /// system.
+    /// A file with certificates. The certificates of servers are checked with these certificates, and with the
+    /// certificates of the system.
     pub ca: Option<PathBuf>,
     /// The file with the client's certificate, and the file with its key.
     pub certificate: Option<(PathBuf, PathBuf)>,

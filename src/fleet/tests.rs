@@ -164,7 +164,7 @@ fn a_log_that_lost_messages_and_got_others_is_left_alone() {
     assert_eq!(text(&log), other);
 }
 
-/// Other machines have filled a log that was made anew: nothing is lost.
+/// The log was made again, and other machines have filled it: nothing is lost.
 #[test]
 fn a_log_that_was_made_anew_and_has_all_again_is_gone_on_with() {
     let pair = Pair::new();

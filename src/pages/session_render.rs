@@ -215,7 +215,7 @@ pub enum ResultParts {
 /// Changes an entry. It gets and returns the entry as clients receive it.
 type EntryChange<'c> = dyn Fn(&[u8]) -> Vec<u8> + Sync + 'c;
 
-/// Renders entries that have a plan. It is fastest in file order.
+/// Renders entries that have a plan. This is fastest if the entries are in file order.
 pub struct EntryRenderer<'b> {
     entries: BodyReader<'b>,
     /// A second reader with its own window of the file, since results come after their calls.

@@ -396,7 +396,7 @@ fn each_term(
 }
 
 /// Two blocks: the words, one on each line, and the sessions of each word. The second block begins with a table of
-/// offsets: where the sessions of each word begin, and where the last ones end.
+/// offsets: where the sessions of each word begin, and where the sessions of the last word end.
 fn words_blocks(words: HashMap<Box<str>, Vec<u32>>) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut words: Vec<(Box<str>, Vec<u32>)> = words.into_iter().collect();
     words.sort_unstable();

@@ -42,7 +42,7 @@ const SEGMENT: u64 = 512 << 20;
 const VOCABULARY: usize = 16 << 20;
 /// If the daemon ends while a segment has fewer bytes of lines than this, the segment is not kept.
 const SMALLEST: u64 = 32 << 20;
-/// The most segments. If there are more, the index is built anew.
+/// The most segments. If there are more, the index is built again.
 const MOST_SEGMENTS: usize = 64;
 /// A segment that the list does not name is removed after this time.
 const UNNAMED: Duration = Duration::from_secs(60);

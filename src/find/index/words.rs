@@ -120,7 +120,7 @@ pub(super) fn joints(folded: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Passes windows of `size` characters that begin every `step` characters, until one reaches the end of the run.
+/// Passes windows of `size` characters that begin every `step` characters, until a window reaches the end of the run.
 fn windows(run: &str, size: usize, step: usize, each: &mut impl FnMut(&str)) {
     if run.len() <= size {
         return each(run);

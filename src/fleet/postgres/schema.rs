@@ -12,7 +12,7 @@ const FILES: [&str; 3] = [
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
 ];
-/// The oldest version with which this program appends. Requests that need a newer one fail.
+/// The oldest version with which this program appends. Requests that need a newer version fail.
 const OLDEST: i32 = 2;
 /// Takes a lock, so that two administrators do not change the tables at the same time.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('treelined.schema', 0))";

@@ -10,8 +10,8 @@ use super::ReplicatedFile;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 
-/// Like [`transfer::push`], but it also pushes if the file and the log both have new lines. The lines of the file are
-/// then appended to the log, as a branch, and the file is written again in the order of the log.
+/// Like [`transfer::push`]. Also pushes if the file and the log both have new lines. The lines of the file are then
+/// appended to the log, as a branch, and the file is written again in the order of the log.
 pub fn push_branch(
     files: &SessionFiles<'_>,
     log: &Arc<dyn LogBackend>,

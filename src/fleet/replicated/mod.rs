@@ -167,7 +167,7 @@ impl ReplicatedFile {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Waits until an append has left lines in the file, since it stopped waiting for a server.
+    /// Waits until an append stops waiting for a server and leaves its lines in the file.
     pub(crate) async fn left_behind(&self) {
         self.left_behind.notified().await;
     }

@@ -55,7 +55,7 @@ struct TeamServers {
     runtime: Handle,
 }
 
-/// The last list, and the state of the read of the next one.
+/// The last list, and the state of the read of the next list.
 #[derive(Default)]
 struct Listing {
     /// The query of the list that is wanted, or was wanted last.

@@ -53,7 +53,7 @@ pub(crate) struct NatsIndex {
     created: String,
     /// The name of this machine.
     host: String,
-    /// The key of this daemon's row of presence. It has letters, digits, `-` and `_`. Empty for a command.
+    /// The key of this daemon's row of presence: letters, digits, `-` and `_`. Empty for a command.
     daemon: String,
     /// This daemon's last write of each row, by the key of the row.
     revisions: Mutex<HashMap<String, WrittenRow>>,

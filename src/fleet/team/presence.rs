@@ -25,7 +25,7 @@ struct OpenText {
 }
 
 /// The row of a daemon with these sessions, and the times at which they were opened. If not all sessions fit, the row
-/// has those that were opened last.
+/// has the sessions that were opened last.
 pub(crate) fn encode(host_name: &str, daemon: &str, mut sessions: Vec<(String, i64)>) -> Vec<u8> {
     sessions.sort_unstable_by(|(a, at), (b, bt)| bt.cmp(at).then_with(|| a.cmp(b)));
     let mut left = MAX_PRESENCE_BYTES - 1024;

@@ -15,8 +15,8 @@ use treelined_files::lock::lock;
 
 /// The pause between two writes of waiting rows.
 const ROUND: Duration = Duration::from_secs(1);
-/// The time between two writes of the daemon's row while nothing changes. It is a third of the age at which the servers
-/// forget the row.
+/// The time between two writes of the daemon's row while nothing changes. This time is a third of the age at which the
+/// servers forget the row.
 const RENEWAL: Duration = Duration::from_secs(20);
 /// The pause after a failed write.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);

@@ -82,8 +82,7 @@ impl ExportOptions {
 /// Receives the progress: the number of bytes read, and the number of bytes to read in all.
 pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
 
-/// Lists the sessions of the session directory, including the sessions of subagents. It may read
-/// files.
+/// Lists the sessions of the session directory, including the sessions of subagents. The function may read files.
 pub type Sessions<'p> = &'p (dyn Fn() -> Result<Rows> + Sync);
 
 /// A finished export.

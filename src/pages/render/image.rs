@@ -12,8 +12,8 @@ const TYPES: &[(&str, &[u8])] = &[
     ("image/webp", b"RIFF"),
 ];
 
-/// Writes the block of an image. It is an `attachment` if the image has an unknown type, is not Base64, or
-/// is too large.
+/// Writes the block of an image. The block is an `attachment` if the image has an unknown type, is not Base64, or is
+/// too large.
 pub(super) fn push(writer: &mut BlockWriter<'_>, block: &[u8]) {
     let [data, claimed] = json::get_each(block, ["data", "mimeType"]);
     let data = data.and_then(json::string).unwrap_or_default();
