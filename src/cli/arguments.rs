@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     pub options: Options,
 }
 
-/// The arguments of a daemon on stdio: options alone. Everything else is refused here, also the options for help and
-/// version.
+/// The arguments of a daemon on stdio, which are only options. All other arguments are refused here, also `--help` and
+/// `--version`.
 #[derive(Debug, Parser)]
 #[command(disable_help_flag = true)]
 struct OptionsAlone {
@@ -55,8 +55,8 @@ struct OptionsAlone {
 
 impl Arguments {
     /// Reads the arguments of the process; the first one is the name of the program. If there are only options, as for
-    /// a daemon on stdio, they are read without making the commands, which would take a quarter of the start of the
-    /// daemon.
+    /// a daemon on stdio, the commands are not made. Making them would take a quarter of the time in which the daemon
+    /// starts.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
         let begins_with_option = words.get(1).is_none_or(is_option);

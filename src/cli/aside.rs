@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use treelined_core::error::Kind;
 use treelined_core::terminal;
 
-/// The group of the branches with such questions.
+/// The group of the branches that `treelined btw` makes.
 const GROUP: &str = "btw";
 
 #[derive(Debug, Args)]

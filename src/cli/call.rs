@@ -104,7 +104,7 @@ fn params_from_stdin() -> anyhow::Result<String> {
     })
 }
 
-/// Whether the method needs a session, and none was named.
+/// Whether the message of the error says that the method needs a session and the call names none.
 fn needs_session(message: &str) -> bool {
     message.contains("sessionId: is required")
 }

@@ -131,8 +131,7 @@ pub(super) fn with_help(word: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate::new(word).help(Some(about.into()))
 }
 
-/// The rows that `read` gets from a daemon for the session directory of the command line; empty if
-/// that fails.
+/// The rows that `read` gets from a daemon for the session directory of the command line; empty if `read` fails.
 pub(super) fn listed<R>(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<R>>) -> Vec<R> {
     let options = Options {
         session_dir: directory_of(std::env::args_os()),

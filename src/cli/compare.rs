@@ -1,5 +1,5 @@
-//! `treelined compare`: shows two branches of a session from their common ancestor on; beside each other if the
-//! terminal is wide enough.
+//! `treelined compare`: shows two branches of a session, from their common ancestor on. If the terminal is wide enough,
+//! the branches are beside each other.
 
 use super::columns::padded;
 use super::daemon::{ChildDaemon, RawJson};

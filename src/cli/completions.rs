@@ -75,8 +75,8 @@ pub(super) fn run(completions: &Completions, program: &Command) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the words that may follow, if a script has asked for them. Returns whether one has asked. `program` makes
-/// the command line of this program.
+/// If a script has asked for the words that may follow, prints them. Returns whether a script has asked. `program`
+/// makes the command line of this program.
 pub(crate) fn answer(program: fn() -> Command) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;

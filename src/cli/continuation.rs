@@ -21,7 +21,7 @@ use std::process::{Command, ExitCode, Stdio};
 use treelined_core::terminal;
 use treelined_files::os::process;
 
-/// This argument is replaced with the id that the step before prints.
+/// This argument is replaced with the id that the previous step prints.
 const NATIVE_ID: &str = "{nativeId}";
 /// The word for an agent that has no name in this program: the conversation is printed as text.
 const TEXT: &str = "text";
@@ -199,8 +199,8 @@ struct Agent {
     cwd: String,
 }
 
-/// Runs the steps before the agent, and returns the agent with the id that they print. `None` if there is nothing to
-/// run.
+/// Runs the steps that come before the agent. Returns the command line of the agent, with the id that the steps print.
+/// `None` if there is nothing to run.
 fn steps(
     daemon: &mut ChildDaemon,
     args: &ContinueArgs,
@@ -267,7 +267,8 @@ fn output_of(argv: &[String], cwd: &str) -> anyhow::Result<String> {
     }
 }
 
-/// The first word of `output` that is the id of a session: it has a digit, and only letters, digits, `_` and `-`.
+/// The first word of `output` that looks like the id of a session: the word has a digit, and consists of letters,
+/// digits, `_` and `-`.
 fn id_in(output: &str) -> Option<String> {
     let is_id = |word: &&str| {
         let is_allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');

@@ -1,7 +1,7 @@
 //! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
 //!
-//! Nothing is simulated: this program is a client of a daemon, and prints the messages between the
-//! two. [`story`] has the texts of the conversation.
+//! Nothing is simulated: this program is a client of a daemon, and prints the messages that both send. [`story`] has
+//! the texts of the conversation.
 
 use super::daemon::{ChildDaemon, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
@@ -74,7 +74,7 @@ struct Tour {
 fn page_path(demo: &DemoArgs) -> anyhow::Result<PathBuf> {
     let folder = demo.folder.clone().unwrap_or_else(std::env::temp_dir);
     let folder = std::path::absolute(folder).context("find the folder")?;
-    // The page is written at the end of the demo, which is too late to find out that it cannot be.
+    // The page is written at the end of the demo, so the folder is made now: an error at the end would come too late.
     let made = std::fs::create_dir_all(&folder);
     made.with_context(|| format!("make the folder {}", folder.display()))?;
     Ok(folder.join(format!("treelined-demo-{}.html", uuid::Uuid::new_v4())))
@@ -227,7 +227,7 @@ impl Tour {
 
     fn sent(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.arrow("→", Style::Cyan, method, &shortened(params).to_string())?;
-        // A response may take long, so the request is shown before it.
+        // A response may take long, so the request is shown before the response arrives.
         self.screen.flush()?;
         Ok(())
     }

@@ -19,11 +19,13 @@ use treelined_fleet::settings::{NatsSettings, TeamSettings};
 use treelined_fleet::stream::{NatsLog, ServerInfo};
 use treelined_fleet::team::TeamRows;
 
-/// The time, in nanoseconds, for which a publish may be repeated.
+/// The shortest acceptable `duplicate_window` of the stream, in nanoseconds. Within this window the servers recognize a
+/// repeated publish.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
-/// How long most servers have to choose another leader of the stream. They begin after 4 to 9 s.
+/// How long the command waits until a majority of the servers has chosen another leader of the stream. The servers
+/// begin after 4 to 9 s.
 const ELECTION: Duration = Duration::from_secs(30);
-/// How long copies that are behind are watched.
+/// How long the command watches copies that are not current.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -178,7 +180,7 @@ fn silent<'i>(info: &'i StreamInfo, probed: &[ProbedServer]) -> Vec<&'i str> {
     peers.map(|peer| peer.name.as_str()).collect()
 }
 
-/// The problems of servers that do not answer; by their names, if the stream knows them.
+/// The problems of servers that do not answer. Servers that the stream knows are shown by their names.
 fn absent(silent: &[&str], probed: &[ProbedServer]) -> Vec<String> {
     let addresses: Vec<&str> = probed
         .iter()
@@ -378,9 +380,9 @@ fn behind<'i>(info: &'i StreamInfo, silent: &'i [&str]) -> impl Iterator<Item = 
     peers.filter(|peer| !peer.current && !silent.contains(&&*peer.name))
 }
 
-/// The copy that came no closer to the others, if all others are current.
+/// The copy that has not come closer to the other copies, if all others are current.
 fn stuck(Observed { first, now }: &Observed, probed: &[ProbedServer]) -> Option<String> {
-    // Each operation of the stream is about one message.
+    // The number of operations of a stream is about the number of its messages.
     let reached = |info: &StreamInfo, name: &str| {
         let mut peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
         let peer = peers.find(|peer| peer.name == name)?;
@@ -394,8 +396,9 @@ fn stuck(Observed { first, now }: &Observed, probed: &[ProbedServer]) -> Option<
     (is_alone && peer.lag > 0 && !is_closer).then(|| peer.name.clone())
 }
 
-/// The problems of copies that are not current. An empty disk of most servers makes them forget what the last one has,
-/// and its copy then refuses theirs until they have as many operations (fleet.md "After a loss").
+/// The problems of copies that are not current. If most servers have lost their disks, they have forgotten messages
+/// that the last server still has. Then the last server refuses the copies of the others until they have as many
+/// operations as its own copy (fleet.md "After a loss").
 fn lagging(info: &StreamInfo, silent: &[&str], stuck: Option<&str>) -> Vec<String> {
     let problem = |peer: &StreamPeer| match &peer.name {
         name if stuck == Some(name) => format!(
@@ -425,7 +428,7 @@ mod tests {
         .unwrap()
     }
 
-    /// After a loss of two disks of three, the copy of the third server stayed behind for good, and the report said
+    /// After a loss of two disks of three, the copy of the third server never becomes current. The report once said
     /// that it catches up.
     #[test]
     fn a_copy_that_comes_no_closer_has_a_remedy() {

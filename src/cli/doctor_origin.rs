@@ -72,7 +72,7 @@ pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
         }
         let found = match origins.reader(source) {
             Ok(reader) => {
-                // Entries of a source that was rewritten name the version from which they were imported.
+                // If a source was rewritten, each entry names the version of the source from which it was imported.
                 let is_rewritten = own.keys().any(|other| is_other_version(other, source));
                 let report = match is_rewritten {
                     true => Vec::new(),

@@ -24,7 +24,7 @@ pub(super) fn doctor(
     let probed = probe(settings)?;
     let shown = probed.iter().map(ToString::to_string);
     let shown = shown.collect::<Vec<_>>().join(", ");
-    // The servers are shown first, since one that answers late delays the rest.
+    // The servers are shown first, since a server that answers late delays the rest of the report.
     writeln!(screen, "{}", fact(&screen, "servers", &shown))?;
     screen.flush()?;
     let silent = probed.iter().filter(|server| !server.answers);

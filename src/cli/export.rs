@@ -315,8 +315,8 @@ fn params(export: &ExportArgs, part: &ExportedPart, choices: &ReviewChoices) -> 
     })
 }
 
-/// The hashes of the values of environment variables whose names suggest secrets. They are sent because a shared daemon
-/// has other variables.
+/// The hashes of the values of environment variables whose names suggest secrets. The command sends them, because a
+/// shared daemon has other environment variables.
 fn secret_values() -> Value {
     let salt = random_token(&SystemSource);
     let values = secret_variables(std::env::vars_os(), &[]);

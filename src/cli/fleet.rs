@@ -138,7 +138,8 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
     report.end()
 }
 
-/// All session files, the last active one at the end: the team's list has the order in which sessions are described.
+/// All session files in the order of their activity, the latest one last. The team's list has the order in which
+/// sessions are described.
 fn by_activity(store: &Store) -> Result<Vec<Location>> {
     let rows = store.list()?;
     let active = |row: &Arc<CatalogueRow>| (row.listing.path.clone(), row.listing.modified);
@@ -172,8 +173,8 @@ fn push_file(
     at: Location,
 ) -> Result<(String, Transfer)> {
     let header = listing::header(&at);
-    // An old file is migrated first. Otherwise the first write to it would rewrite it, and the stream would have
-    // other lines than the file.
+    // An old file is migrated first. Otherwise the first write would rewrite the file, and the stream would have other
+    // lines than the file.
     if header.is_some_and(|header| header.version < CURRENT_VERSION) {
         let failed = |error: anyhow::Error| match error.downcast::<Error>() {
             Ok(error) => error,
@@ -271,7 +272,7 @@ fn ids_of(log: &dyn Engine, named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The erased session whose id begins with a text, if it is only one.
+/// The erased session whose id begins with a text, if there is exactly one.
 fn erased(log: &dyn Engine, text: &str) -> Option<String> {
     let list = TeamRows::of(log).list(&TeamQuery::default()).ok()?;
     let is_meant = |id: &String| text.len() >= FEWEST && id.starts_with(text);
@@ -279,8 +280,8 @@ fn erased(log: &dyn Engine, text: &str) -> Option<String> {
     meant.next().filter(|_| meant.next().is_none())
 }
 
-/// The sessions of the stream that a text can name, by the list of the team: the deleted ones, or the others. If the
-/// list cannot be read, a note says why, and there are none.
+/// The sessions that a text can name, from the list of the team: only deleted sessions, or only the others. If the list
+/// cannot be read, a note says why, and the result is empty.
 fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result<Vec<ListedRow>> {
     let mut query = TeamQuery {
         words: text.split_whitespace().map(str::to_lowercase).collect(),
@@ -298,7 +299,7 @@ fn rows_of_team(log: &dyn Engine, text: &str, is_of_deleted: bool) -> io::Result
                 return Ok(Vec::new());
             }
         };
-        // The words of the name may be in very many rows.
+        // Very many rows may contain the words of the name, so the other rows are dropped here.
         let is_meant = |session: &TeamSession| {
             let row = session.row.as_ref();
             let name = row.and_then(|row| row.name.as_deref());
@@ -359,8 +360,8 @@ struct Report {
     /// The number of failures because there is no such session.
     missing: u64,
     totals: PushTotals,
-    /// Whether the servers have stopped answering. Then no more sessions are tried, since each would wait for the
-    /// servers.
+    /// Whether the servers have stopped answering. If so, no more sessions are tried, since each session would wait for
+    /// the servers.
     has_lost_servers: bool,
 }
 

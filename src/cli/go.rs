@@ -143,7 +143,7 @@ fn travel(
         serde_json::from_str(answered.get()).context("read the answer to navigate_tree")?;
     let verdict = Verdict::of(answered.get()).context("read the answer to navigate_tree")?;
     let position = Position::of(daemon, &session, query, moved.new_leaf_id.as_deref())?;
-    // The leaf is usually at the summary, whose row is shown then.
+    // The leaf is usually at the summary. Then the position already shows the row of the summary.
     let summary = match &moved.summary_entry {
         Some(entry) if !position.is_at(&entry.id) => super::tree_rows::nearest(daemon, &entry.id)?,
         _ => None,

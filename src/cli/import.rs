@@ -22,7 +22,7 @@ use treelined_wire::{ImportedFile, ImportedSession};
 const MAX_FAILURES: usize = 10;
 /// The most sessions with entries held back that are shown; `--json` prints all of them.
 const MAX_HELD: usize = 5;
-/// The most sessions that are shown because other sessions have the same conversation; `--json` prints all of them.
+/// The most sessions with the same conversation as other sessions that are shown; `--json` prints all of them.
 const MAX_CONVERSATIONS: usize = 5;
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -81,8 +81,8 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     )
 }
 
-/// Whether nothing can be read of a file that the user has named, or of all of them. Without a name, a file that a tool has just
-/// begun is not a failure.
+/// Whether nothing can be read from one of the named files, or from all of them. If the user has named no file, this is
+/// not a failure, since a tool may have just begun a file.
 fn is_unreadable(imported: &Imported, import: &ImportArgs) -> bool {
     if import.paths.is_empty() {
         return false;

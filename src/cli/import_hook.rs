@@ -28,8 +28,8 @@ const _: () = assert!(PAUSE.as_millis() <= 120);
 /// How long the process in the background waits until another import ends.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Whether the command line is of a hook. If so, the exit code is always 0, since some tools interpret any other code
-/// as a request to continue.
+/// Whether the command line is the call of a hook. If so, the exit code is always 0, since some tools interpret any
+/// other code as a request to continue.
 pub(super) fn is_hook(words: impl IntoIterator<Item = OsString>) -> bool {
     let mut is_import = false;
     words.into_iter().any(|word| {

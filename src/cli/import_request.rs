@@ -85,7 +85,7 @@ pub(crate) struct ImportArgs {
 }
 
 impl ImportArgs {
-    /// The line about what the options change for later imports; `None` if this stays as it is.
+    /// The line that says how later imports treat secrets; `None` if the options do not change this.
     pub(super) fn said_of_redaction(&self) -> Option<&'static str> {
         let redacts = self.redaction().filter(|_| !self.dry_run)?;
         Some(match redacts {
@@ -98,7 +98,7 @@ impl ImportArgs {
         })
     }
 
-    /// Whether secrets are replaced from now on; `None` if this stays as it is.
+    /// Whether secrets are replaced from now on; `None` if the options do not change this.
     fn redaction(&self) -> Option<bool> {
         match (self.redact, self.no_redact) {
             (true, _) => Some(true),

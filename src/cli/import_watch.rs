@@ -22,7 +22,7 @@ use treelined_import::importer::discover::{Request, watched_places};
 use treelined_import::importer::watch::{Wake, Watch};
 use treelined_wire::ImportedSession;
 
-/// The time to wait after the time at which held-back entries may be imported.
+/// The additional wait after the time from which held-back entries may be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);
 /// The pause before a failed import is repeated.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);

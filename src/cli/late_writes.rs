@@ -105,7 +105,7 @@ pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> an
     carry_over_beside(session, screen, process::writers_of).await
 }
 
-/// Like [`carry_over`]. `writers_of` finds the other programs that have a file open, if the system tells.
+/// Like [`carry_over`]. `writers_of` finds the other programs that have a file open, if the system can name them.
 async fn carry_over_beside(
     session: &Session,
     screen: &mut impl Write,
@@ -247,8 +247,8 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().contains("\"last\""));
     }
 
-    /// A last line without a line break was lost if the program that wrote it ended before the minute did, since it counted
-    /// as a line in flight. The fragment that was there before is not copied twice.
+    /// A last line without a line break was once lost if the program that wrote the line ended within the minute, since
+    /// the line counted as unfinished. The fragment that was there before is not copied twice.
     #[test]
     fn an_unfinished_line_of_a_writer_that_is_gone_is_carried_over() {
         let whole = entry("last");

@@ -403,7 +403,7 @@ impl Table {
         self
     }
 
-    /// The columns that the others leave to the name.
+    /// The number of columns that the other cells leave for the name.
     fn name_columns(&self, columns: usize) -> usize {
         let others = [
             WHEN,
@@ -518,7 +518,7 @@ fn marks(row: &TableRow) -> String {
     terminal::line(&text).into_owned()
 }
 
-/// The last characters of a path, since they distinguish it better than the first ones.
+/// The last characters of a path, since they distinguish paths better than the first characters.
 fn end_of(text: &str, columns: usize) -> String {
     let length = text.chars().count();
     match length.checked_sub(columns) {

@@ -69,7 +69,7 @@ pub(super) struct TrashRow {
     pub(super) cwd: String,
     pub(super) trashed_path: String,
     pub(super) deleted_at: String,
-    /// How many entries only this file has.
+    /// The number of entries that only this file has.
     #[serde(default)]
     pub(super) lost: u64,
 }

@@ -128,7 +128,7 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 use treelined_files::os::running;
 
-/// Prints the words for a shell that completes a command line, if the shell has asked. Returns whether it has asked.
+/// If a shell has asked for words to complete a command line, prints them. Returns whether a shell has asked.
 pub(crate) fn completes() -> bool {
     completions::answer(Arguments::command)
 }

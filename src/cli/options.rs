@@ -45,12 +45,12 @@ pub(crate) struct Options {
     pub log: Option<String>,
 }
 
-/// The variable that names the configuration file if `--config` does not. Programs of other packages, which have no such option
-/// for their daemon, get it from the commands that start them.
+/// The variable that names the configuration file if `--config` does not. The programs of other packages have no such
+/// option for their daemon, so the commands that start them set this variable.
 pub(super) const CONFIG_VARIABLE: &str = "TREELINED_CONFIG";
 
 impl Options {
-    /// Takes what the environment says in place of options that were not given.
+    /// Reads each option that was not given from the environment.
     pub(super) fn with_environment(mut self) -> Self {
         let named = std::env::var_os(CONFIG_VARIABLE).filter(|named| !named.is_empty());
         self.config = self.config.or(named.map(PathBuf::from));

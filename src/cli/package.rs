@@ -31,14 +31,14 @@ pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
     })
 }
 
-/// Replaces this process with the program `name`, which is beside this program or else on the `PATH`. It uses this
-/// program as its daemon, with the same configuration file.
+/// Replaces this process with the program `name`, which is beside this program or else on the `PATH`. The new program
+/// uses this program as its daemon, with the same configuration file.
 pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     become_program(options, name, as_typed(&args.arguments))
 }
 
 /// Replaces this process with the MCP server. If the server is not installed, the hook of an agent (`--recall`) does
-/// not fail, since the agent cannot mend that.
+/// not fail, since the agent cannot install the server.
 pub(super) fn mcp(options: &Options, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     match run(options, "treelined-mcp", args) {
         Err(_) if args.arguments.iter().any(|it| it == "--recall") => Ok(ExitCode::SUCCESS),
@@ -68,7 +68,8 @@ pub(super) fn become_program<A: AsRef<OsStr>>(
     Err(ShellError::new(FAILED, message, remedy).into())
 }
 
-/// The arguments as typed, with the `--` before them, which the parser removes and the program needs.
+/// The arguments as the user typed them. The parser has removed a `--` before them, which the program needs, so it is
+/// added again.
 fn as_typed(arguments: &[OsString]) -> Vec<OsString> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let first = typed.len().saturating_sub(arguments.len());

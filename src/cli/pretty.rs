@@ -1,7 +1,7 @@
 //! Formats JSON on several lines: one line for each member and element.
 //!
-//! The text is formatted without decoding it, so that numbers, the order of members and duplicate keys
-//! stay. Nesting costs one byte for each level.
+//! The text is formatted without decoding it, so that numbers, the order of members and duplicate keys do not change.
+//! Nesting costs one byte for each level.
 
 /// The deepest level that is indented further, since deeper indents would fill the screen with spaces.
 const INDENTED: usize = 40;

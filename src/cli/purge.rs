@@ -104,8 +104,8 @@ pub(super) fn run(options: &Options, purge: &PurgeArgs) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Imports skip a session as long as it is in the trash. They must skip it afterwards too. A session that is in the session
-/// directory as well, since an import has written it anew, is still imported.
+/// Imports skip a session while it is in the trash, and must still skip it after it was purged. But if an import has
+/// written the session again, it is in the session directory too, and is still imported.
 fn keep_out(store: &Store, chosen: &[&TrashRow]) -> anyhow::Result<()> {
     if chosen.is_empty() {
         return Ok(());

@@ -7,14 +7,14 @@ use treelined_fleet::transfer::Transfer;
 
 #[derive(Debug, Default)]
 pub(super) struct PushTotals {
-    /// The stream had all of them.
+    /// Sessions of which the stream had all lines.
     whole: u64,
     pushed: u64,
-    /// The stream had lost lines of them.
+    /// Sessions of which the stream had lost lines.
     refilled: u64,
     branches: u64,
     pub(super) deleted: u64,
-    /// File and stream both went on.
+    /// Sessions whose file and stream both have new lines.
     differing: u64,
     failed: u64,
 }

@@ -1,4 +1,4 @@
-//! The runtime of commands other than a daemon.
+//! The runtime of the commands that are not a daemon.
 
 use anyhow::Context;
 use tokio::runtime::Runtime;

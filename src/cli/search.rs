@@ -420,7 +420,7 @@ fn push_session(
         id += &session_choice::others(others, usize::MAX);
     }
     let name = match first.session_name.as_str() {
-        // The machines of the session have not described it since.
+        // No machine has described the session in the list of the team yet.
         "" if first.author.is_some() => "(no title)",
         "" => "(no messages)",
         name => name,
@@ -456,7 +456,7 @@ fn footer(page: &Page) -> anyhow::Result<String> {
     let rest = match shown < totals.entries {
         false => String::new(),
         true if page.has_more => format!("; {shown} shown, --limit N shows more"),
-        // A ranking has few entries of each session.
+        // A ranking has only the best entries of each session.
         true => {
             format!("; {shown} shown, the best of each session, treelined search shows all")
         }

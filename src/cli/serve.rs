@@ -59,8 +59,8 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Whether the daemon starts extensions. A daemon that an extension has started for itself does not start them.
-    /// A shared daemon starts them whoever its first client is.
+    /// Whether the daemon starts extensions. If an extension has started a daemon that is not shared, this daemon
+    /// starts no extensions. A shared daemon starts extensions even if an extension has started it.
     fn starts_extensions(&self) -> bool {
         let is_shared = self.detached.is_some();
         let is_own = || std::env::var_os(NAME_VARIABLE).is_some();
@@ -285,7 +285,7 @@ fn listen(
     Ok(sockets)
 }
 
-/// Fails if this is the socket of an access: whoever connects there must not be able to do everything.
+/// Fails if this is the socket of an access, since connections on such a socket must be limited.
 fn refuse_limited(shared: &SharedDaemon, socket: &Path) -> anyhow::Result<()> {
     let is_same = |access: &&NamedAccess| {
         let own = access.socket.as_deref().map(canonical);
@@ -304,8 +304,8 @@ fn refuse_limited(shared: &SharedDaemon, socket: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Listens on the sockets of limited connections, reads their tokens, and notes both in the runtime files. One that
-/// cannot be served is logged: another daemon with the same configuration may serve it.
+/// Listens on the sockets of limited connections, reads their tokens, and writes both into the runtime files. An access
+/// that cannot be served is only logged, since another daemon with the same configuration may serve it.
 fn listen_for_limited(
     shared: &SharedDaemon,
     starter: &StarterProcess,

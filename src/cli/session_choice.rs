@@ -24,7 +24,8 @@ use treelined_core::terminal;
 pub(super) const FEWEST: usize = 4;
 /// The most sessions that are listed if several fit.
 const LISTED: usize = 20;
-/// How long the list of the team is requested again while its servers are late, and the pause between two requests.
+/// How long the command repeats its request for the list of the team if the servers answer late, and the pause between
+/// two requests.
 const LATE: Duration = Duration::from_secs(10);
 const LATE_PAUSE: Duration = Duration::from_millis(100);
 

@@ -112,8 +112,8 @@ impl SharedDaemon {
         )
     }
 
-    /// Opens the socket on which the daemon listens. It is another socket than the daemon's own if `--listen` or
-    /// systemd names one.
+    /// Opens the socket on which the daemon listens. The socket differs from the socket of the settings if `--listen`
+    /// or systemd names another one.
     pub(super) fn listen(
         &self,
         place: &Place,
@@ -228,7 +228,7 @@ impl SharedDaemon {
     }
 }
 
-/// The error if an option differs. Both values are `None` if they are not given.
+/// The error if an option differs. A value is `None` if the option was not given.
 fn differing(
     daemon: &DaemonInfo,
     name: &str,

@@ -24,9 +24,9 @@ use treelined_files::clock::SystemSource;
 use treelined_files::store::Store;
 use treelined_usage::{By, Prices, Request, Row, Sums, Usage, usage};
 
-/// The gap before the column of a number; the second is for names that have no room beside the first.
+/// The gap before each column of numbers: the usual gap, and a smaller gap if the names have too little room.
 const GAPS: [usize; 2] = [2, 1];
-/// The longest name that makes the gaps small.
+/// The gaps become small if a name of at most this width does not fit.
 const LONG_NAME: usize = 48;
 /// The fewest columns for the name of a row.
 const FEWEST_NAME: usize = 12;
@@ -385,7 +385,7 @@ fn short(number: u64) -> String {
         (1_000, "k"),
     ];
     let rounded = |unit: u64| number / unit + u64::from(number % unit >= unit / 2);
-    // A number that is rounded to 10 of a unit has this unit.
+    // If a number rounds to 10 of a unit, this unit is used.
     let fits = |unit: u64| number.saturating_add(unit / 2000) >= 10 * unit;
     let unit = UNITS.iter().find(|(unit, _)| fits(*unit));
     match unit {

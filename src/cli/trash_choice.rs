@@ -7,7 +7,7 @@ use anyhow::Context;
 use std::path::Path;
 
 /// Finds a deleted session by its file in the trash, else by its id, else by its name or the beginning of its id. If
-/// several sessions fit, the one that was deleted last is taken.
+/// several sessions fit, the session that was deleted last is chosen.
 pub(super) fn find<'r>(rows: &'r [TrashRow], text: &str) -> anyhow::Result<&'r TrashRow> {
     let path = std::path::absolute(text).context("find the file")?;
     // The rows are sorted by time of deletion, the last one first.

@@ -24,7 +24,7 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
         .collect();
     if !error.use_stderr() {
         interrupt::watch();
-        // If the reader has left, it has read enough.
+        // If the reader of stdout is gone, it has read enough.
         let _unread = show(&error, &arguments);
         return ExitCode::SUCCESS;
     }

@@ -14,12 +14,12 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict in a result. `None` if nobody is asked about the operation of this result.
+    /// The verdict in a result. `None` if no client is asked before this operation.
     pub(super) fn of(result: &str) -> Option<Self> {
         serde_json::from_str(result).ok()
     }
 
-    /// Whether the operation was done, with this reason in the result.
+    /// Whether the operation was done and the result has this reason.
     pub(super) fn went_on_with(&self, reason: &str) -> bool {
         !self.cancelled && self.reason.as_deref() == Some(reason)
     }
