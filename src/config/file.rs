@@ -26,7 +26,7 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// The reason why the file must not be used. Whoever can write the file decides which programs run, and which hosts
+/// The reason why the file must not be used. A user who can write the file decides which programs run, and which hosts
 /// receive keys.
 fn refusal(path: &Path) -> Option<String> {
     // If this process has the file open as a pipe, only the process that has started it can write to the pipe.

@@ -133,8 +133,8 @@ impl SettingLines {
         Some((text, line.origin == SettingOrigin::Default))
     }
 
-    /// The settings before all sections, and then those of each section together: a table of TOML is there once, and what
-    /// stands below its name belongs to it.
+    /// The settings without a section, then the settings of each section together. In TOML each table occurs only once,
+    /// and all lines below its name belong to it.
     fn by_section(&self) -> Vec<&SettingLine> {
         let mut sections = vec![""];
         for line in &self.0 {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `[access.NAME]` is read before some settings without a section. They were printed below `[]`.
+    /// `[access.NAME]` is read before some settings without a section. Such settings were once printed below `[]`.
     #[test]
     fn settings_without_a_section_come_first() {
         let mut lines = SettingLines::default();
@@ -234,8 +234,8 @@ mod tests {
     }
 
     proptest! {
-        /// Keys and values were printed as Rust strings or raw, with controls that a terminal obeys, and
-        /// partly as text that no configuration file may hold.
+        /// Keys and values were once printed as Rust strings or raw, with control characters that a terminal obeys, and
+        /// partly as text that no configuration file may contain.
         #[test]
         fn described_settings_read_back_and_have_no_controls(
             (name, text) in (any::<String>(), any::<String>()),

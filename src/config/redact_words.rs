@@ -17,8 +17,8 @@ pub(super) fn redact(
         "redact.words: has more than {MAX_WORDS} words"
     );
     for (number, word) in words.iter().enumerate() {
-        // A word is never shown, and a name may have marks of the direction of writing. So this is not the table of
-        // characters that a terminal obeys.
+        // The check uses `char::is_control`, and not the table of characters that a terminal obeys: a word may be a
+        // name with marks for the direction of writing. Such marks do no harm here, since a word is never shown.
         let is_right = WORD_BYTES.contains(&word.len()) && word.trim() == word;
         ensure!(
             is_right && !word.chars().any(char::is_control),

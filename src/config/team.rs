@@ -21,7 +21,7 @@ pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 const FILES: &str = "files";
 const MOST_REPLICAS: u64 = 5;
 
-/// The fate of appends while no server can be reached.
+/// What happens to appends while no server can be reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum OfflineName {
@@ -329,7 +329,7 @@ fn without_password(server: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Passwords of addresses were shown in errors.
+    /// Passwords of addresses were once shown in errors.
     #[test]
     fn addresses_are_told_from_the_passwords_in_them() {
         let servers = ["nats://a:s@cret@h1:1", "tls://h2", "h3:2"].map(str::to_owned);

@@ -105,8 +105,8 @@ fn looks_random(run: &[u8]) -> bool {
         && signs * 6 <= run.len()
         && !is_uuid
         && !last.is_some_and(|part| part.len() >= 12 && is_hash(part))
-        // Among 20 pairs of neighbours, 8 to 12 are of different classes in random letters and digits, and at most 7 in
-        // names and paths.
+        // In random letters and digits, 8 to 12 of 20 neighbouring pairs have two classes. In names and paths, at most
+        // 7 do.
         && changes.count() * 20 >= run.len() * 7
 }
 

@@ -10,7 +10,7 @@ const LONGEST_REST: usize = 600;
 const LONGEST_NAME: usize = 100;
 /// The fewest bytes of the first value. A shorter one is a setting, such as `theme=dark`.
 const SHORTEST: usize = 6;
-/// The fewest bytes of a value behind the first one, which may be an example: `name=value; name2=value2`.
+/// The fewest bytes of a later value. The first value may be an example: `name=value; name2=value2`.
 const SHORTEST_BEHIND: usize = 8;
 
 /// The attributes of a cookie.

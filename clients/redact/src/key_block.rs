@@ -125,8 +125,8 @@ fn line_number(text: &[u8]) -> usize {
     }
 }
 
-/// The length of the line of a key at the start of `text`: base64, or a header such as `Proc-Type: 4,ENCRYPTED`. 0 if
-/// it is another line.
+/// The length of the line of a key at the start of `text`: base64, or a header such as `Proc-Type: 4,ENCRYPTED`. 0 for
+/// any other line.
 fn line_of_key(text: &[u8], prefix: &LinePrefix<'_>) -> Option<usize> {
     let head = text.get(..text.len().min(LONGEST_LINE))?;
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');

@@ -221,7 +221,7 @@ impl Redactor {
     }
 }
 
-/// The next secret of one search. It is kept until the other searches have passed its beginning, so that each search
+/// The next secret of one search. The secret is kept until the other searches have passed its beginning. So each search
 /// reads the text once.
 enum NextSecret {
     Stale,
@@ -313,7 +313,7 @@ impl HomePath {
         let mut done = 0;
         for at in self.finder.find_iter(text.as_bytes()) {
             let end = at + self.path.len();
-            // `/home/ada` is not in `/mnt/home/ada` nor in `/home/adam`, and `/root` not in `~/root`.
+            // The path `/home/ada` must not be found in `/mnt/home/ada` or `/home/adam`, and `/root` not in `~/root`.
             let head = text.as_bytes().get(..at).unwrap_or_default();
             let rest = text.as_bytes().get(end..).unwrap_or_default();
             if head.last().is_some_and(|byte| ends_path(*byte)) || continues_name(rest) {
@@ -457,7 +457,7 @@ impl SecretSearcher {
         }
     }
 
-    /// Whether raw JSON may have a secret. Escapes may stand between the parts of a pattern.
+    /// Whether raw JSON may have a secret. Escapes may be between the parts of a pattern.
     fn may_match(&self, raw: &[u8]) -> bool {
         let mut at = 0;
         while let Some(hit) = self.literal(raw, at) {

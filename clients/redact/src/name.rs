@@ -1,6 +1,6 @@
 //! The kinds of secrets, and the text between a name and its value.
 
-/// The kinds of secrets that one recognises by the name of a variable.
+/// The kinds of secrets that are recognized by the name of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Password,

@@ -9,8 +9,8 @@ use std::ops::Range;
 /// The words of names and their meanings, one word on each line.
 const WORDS: &str = include_str!("names.txt");
 
-/// The search finds a part of a name. The name must have fewer bytes than this before the part, and fewer from the
-/// start of the part to its end.
+/// The search finds a part of a name. The name must have fewer bytes than this before the part, and fewer bytes than
+/// this from the start of the part to the end of the name.
 const LONGEST_NAME: usize = 64;
 
 /// The most bytes between a name and its value.
@@ -171,7 +171,7 @@ fn last_member(name: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Whether a word may stand before a word that means a secret.
+/// Whether a word may come before a word that means a secret.
 fn is_qualifier(word: &str) -> bool {
     matches!(word, "service" | "test" | "provider" | "vault" | "public")
 }
@@ -288,7 +288,7 @@ fn gap(text: &[u8], name: &Range<usize>) -> Option<Gap> {
     }
 }
 
-/// Whether the name at `start` is that of a parameter of a URL, which `&` and `#` end.
+/// Whether the name at `start` is the name of a parameter of a URL. The value of such a parameter ends at `&` or `#`.
 fn is_of_url(text: &[u8], start: usize) -> bool {
     let before = start.checked_sub(1).and_then(|before| text.get(before));
     matches!(before, Some(b'?' | b'&' | b'#'))
@@ -330,7 +330,7 @@ fn takes_blank(text: &[u8], name: &Range<usize>) -> bool {
         || before.is_some_and(|before| before.ends_with(b"login"))
 }
 
-/// Whether a text ends with this word. A quote or an escape may stand before it: `"setenv`, `\nsetenv`.
+/// Whether a text ends with this word. A quote or an escape may come before the word: `"setenv`, `\nsetenv`.
 fn is_last_word(text: &[u8], word: &[u8]) -> bool {
     let before = text.strip_suffix(word);
     before.is_some_and(|before| !crate::is_behind(before, before.len(), crate::is_token_byte))

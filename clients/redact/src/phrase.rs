@@ -5,7 +5,7 @@ const BYTES: std::ops::RangeInclusive<usize> = 8..=96;
 /// The number of words of a phrase without digits in its words.
 const WORDS: std::ops::RangeInclusive<usize> = 4..=12;
 
-/// Words of texts that a program shows beside a field, of messages, and of descriptions.
+/// Words that occur in labels of fields, in messages and in descriptions.
 const OF_SENTENCES: &[&str] = &[
     "account",
     "again",

@@ -49,11 +49,11 @@ pub(super) enum Check {
     Nothing,
     /// The match has a digit, unlike words.
     Digit,
-    /// The match is a URL with credentials, which are the secret, and without variables of a template.
+    /// The match is a URL with credentials and without variables of a template. The credentials are the secret.
     Url,
     /// The match is the name of the first parameter of a header. The secret is all parameters.
     Parameters,
-    /// The same for a scheme that may be a word of a sentence: one parameter must look like a secret.
+    /// Like `Parameters`, for a scheme that may be a word of a sentence: one parameter must look like a secret.
     SomeParameters,
     /// The match is the name of the first cookie. The secret is all cookies.
     Cookies,

@@ -10,7 +10,7 @@ const MOST_BACKSLASHES: usize = 8;
 /// A user name with a digit and at least this number of bytes is taken for a token.
 const TOKEN: usize = 16;
 
-/// The secret of the URL whose `://` begins at `at`: its password, the token in place of its user name, or both. The
+/// The secret of the URL whose `://` begins at `at`: the password, a token that is used as the user name, or both. The
 /// slashes may be escaped. In raw JSON one character may have six bytes.
 pub(super) fn credentials(text: &[u8], at: usize, is_raw: bool) -> Option<Range<usize>> {
     let start = skip_slash(text, at + 1).and_then(|next| skip_slash(text, next))?;

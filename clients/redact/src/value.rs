@@ -1,4 +1,4 @@
-//! Finds the end of the value after a name, and tells a secret from a variable, a placeholder or code.
+//! Finds the end of the value after a name, and distinguishes a secret from a variable, a placeholder or code.
 
 use crate::name::{Gap, Kind};
 use crate::phrase;
@@ -7,10 +7,10 @@ use std::ops::Range;
 /// The most bytes of a value in quotes.
 const LONGEST: usize = 4096;
 
-/// The number of bytes by which a value without quotes is judged.
+/// The number of bytes of a value without quotes that decide whether it is a secret.
 const JUDGED: usize = 256;
 
-/// Values that stand in place of a secret, or name its kind.
+/// Values that replace a secret, or name its kind.
 const PLACEHOLDERS: &[&str] = &[
     "changeme",
     "default",
@@ -63,9 +63,9 @@ pub(crate) struct Value<'t> {
     pub is_called: bool,
     /// Whether the value is surrounded by code that rarely surrounds a secret without quotes.
     pub is_of_code: bool,
-    /// Whether the value is in quotes behind a sign, so that it may be a phrase of several words.
+    /// Whether the value is in quotes after a sign, so that it may be a phrase of several words.
     pub may_have_blanks: bool,
-    /// The number of bytes behind the value that belong to it, but by which it is not judged.
+    /// The number of bytes after `shown` that belong to the value, but do not decide whether it is a secret.
     pub rest: usize,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn at<'t>(text: &'t [u8], gap: Gap) -> Option<Value<'t>> {
         .take_while(|byte| matches!(byte, b'.' | b':' | b'!' | b'?'));
     let end = trimmed - end.count();
     let end = if gap.is_attached { length } else { end };
-    // Of a password that ends so, all marks are replaced.
+    // If a password ends with such marks, all of them are replaced.
     let marks = rest.get(end..length).unwrap_or_default().iter();
     let marks = marks.take_while(|byte| matches!(byte, b'!' | b'?') && !gap.is_of_url);
     value(0, end, false, marks.count())
@@ -134,7 +134,7 @@ fn plain_length(rest: &[u8], gap: Gap) -> usize {
         let behind = judged.get(at + 1..).unwrap_or_default();
         let is_inside = match byte {
             _ if gap.is_of_url => false,
-            // Only behind a blank a comment begins.
+            // A `#` begins a comment only after a blank.
             b'#' => gap.is_tight && (at > 0 || gap.is_attached),
             b',' | b'&' => gap.is_attached && continues(behind),
             _ => false,
@@ -147,7 +147,7 @@ fn plain_length(rest: &[u8], gap: Gap) -> usize {
     at
 }
 
-/// Whether a value continues behind a comma or `&`: no other assignment and no character code (`&quot;`) follows.
+/// Whether a value continues after a comma or `&`: no other assignment and no character code (`&quot;`) follows.
 fn continues(behind: &[u8]) -> bool {
     let is_of_name =
         |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'#');
@@ -363,7 +363,7 @@ fn is_escaped(shown: &str) -> bool {
     }
 }
 
-/// Whether a value has a part so long that it must be a token.
+/// Whether a value has a part that is so long that the value must be a token.
 fn has_long_part(lower: &str) -> bool {
     let mut parts = lower.split(|char: char| !char.is_ascii_alphanumeric());
     parts.any(|part| part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit()))
@@ -383,8 +383,8 @@ fn is_identifier(part: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether the only digits follow the letters at the end, as in `hunter2`. Names in source code rarely have more than
-/// five small letters followed by digits.
+/// Whether the value is five or more small letters and then only digits, as in `hunter2`. Names in source code rarely
+/// have this form.
 fn has_ending_digits(shown: &str) -> bool {
     let letters = shown.bytes().take_while(u8::is_ascii_lowercase).count();
     let rest = shown.get(letters..).unwrap_or_default();

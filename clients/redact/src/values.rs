@@ -36,8 +36,8 @@ pub struct ValueHash {
 }
 
 impl ValueHash {
-    /// The hash of a value; `None` if text is not searched for such a value: its length is outside of [`VALUE_BYTES`],
-    /// or it has blanks, double quotes, backslashes, or characters that are not ASCII.
+    /// The hash of a value. `None` if text is never searched for such a value: the length is outside of
+    /// [`VALUE_BYTES`], or the value has blanks, double quotes, backslashes, or characters that are not ASCII.
     pub fn of(salt: &[u8], value: &str) -> Option<Self> {
         Self::with(Key::of(salt), salt, value.as_bytes())
     }
@@ -65,7 +65,7 @@ impl ValueHash {
 }
 
 /// The values of the variables whose names mean a secret or are in `also`; at most [`MAX_VALUES`]. Paths and addresses
-/// are left out: they only say where something is.
+/// are left out, since they only say where something is.
 pub fn secret_variables(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     also: &[String],
@@ -336,7 +336,7 @@ fn is_of_value(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
-/// Whether a run of bytes that `is_of` accepts may begin at `at`: no run continues across `at`.
+/// Whether a match may begin at `at`: no run of bytes that `is_of` accepts crosses this position.
 fn begins_run(text: &[u8], at: usize, is_of: fn(u8) -> bool) -> bool {
     let is_in = text.get(at).copied().is_some_and(is_of);
     !(is_in && is_behind(text, at, is_of))
