@@ -41,7 +41,7 @@ pub fn root_of(state: &State, opened: &Opened) -> anyhow::Result<Root> {
 }
 
 impl Found {
-    /// Finds the record for an entry. Without an entry, it is the record for the leaf.
+    /// Finds the record for an entry, or for the leaf if no entry is named.
     pub async fn of(state: &State, opened: &Opened, entry: Option<&str>) -> anyhow::Result<Found> {
         let root = root_of(state, opened)?;
         let entry = opened.entry(entry).await?;

@@ -78,8 +78,8 @@ pub fn off(state: &State, folder: &Path, deletes: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The root of a folder, also if its files are not saved any more. If the folder does not exist any more, its name is used as
-/// given.
+/// The root of a folder, even if the files are no longer saved. If the folder no longer exists, its name is used as it
+/// was given.
 fn with_files(state: &State, folder: &Path) -> anyhow::Result<Root> {
     let path = folder
         .canonicalize()
@@ -160,7 +160,8 @@ pub async fn watch(
     if let Some(navigations) = &navigations {
         navigations.set_client(&client);
     }
-    // Of several daemons one saves the files, but each has clients that may want them back.
+    // If several daemons run, only one process saves the files. But the clients of every daemon may want to restore
+    // files.
     let followed = follow::run(&client, state, navigations.as_ref(), (only_one, right)).await;
     client.close().await?;
     followed?;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// A new file of more bytes than this is not saved.
 const MAX_NEW: u64 = 2 << 20;
-/// The most files that may be left out individually, that is without a rule.
+/// The most files that may be left out individually, without a rule.
 const MAX_SKIPPED: usize = 5_000;
 /// The most names of such files in a record.
 const MAX_NAMED: usize = 100;

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use treelined_client::{Client, Entry, ErrorKind, Notification};
 
-/// The space of a root is checked at its first snapshot, and then each time that this many were made.
+/// The space of a root is checked at the first snapshot, and then once after each this many snapshots.
 const SNAPSHOTS: usize = 16;
-/// Repositories are packed when no session has changed for so long.
+/// Repositories are packed when no session has changed for this time.
 const IDLE: Duration = Duration::from_secs(600);
 /// How often a process without the lock tries to get it.
 const LOOK: Duration = Duration::from_secs(5);
@@ -34,8 +34,8 @@ pub struct Failure {
     pub why: String,
 }
 
-/// Offers files and saves them until the connection with the daemon ends. Saves only with the lock. Without it, `take` tries to
-/// get the lock from time to time: the process that has it may end.
+/// Offers files and saves them until the connection with the daemon ends. Saves only with the lock. Without the lock,
+/// `take` tries to get it from time to time, since the process that has it may end.
 pub async fn run(
     client: &Client,
     state: &State,
@@ -126,7 +126,7 @@ struct Follower {
 struct Counts(HashMap<PathBuf, usize>);
 
 impl Counts {
-    /// Counts a snapshot. Returns whether the space of its root is to be checked.
+    /// Counts a snapshot. Returns whether the space of its root must be checked.
     fn add(&mut self, folder: &Path) -> bool {
         let count = self.0.entry(folder.to_owned()).or_default();
         let is_due = count.is_multiple_of(SNAPSHOTS);
@@ -290,8 +290,8 @@ fn say(session: &str, error: &anyhow::Error) {
 mod tests {
     use super::*;
 
-    /// Once the snapshots of all roots were counted together, from each start on. So a daemon that runs for a few turns
-    /// never looked at the space, and among several roots one was never looked at.
+    /// The snapshots of all roots were once counted together, from the start of each daemon. So a daemon that ran for a
+    /// few turns never checked the space, and if there were several roots, one was never checked.
     #[test]
     fn the_space_of_each_root_is_checked() {
         let mut counts = Counts::default();

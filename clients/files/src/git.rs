@@ -94,7 +94,7 @@ impl Shadow {
             "-c",
             "user.email=treelined@localhost",
         ]);
-        // The folder of an old state may not exist any more.
+        // The folder of an old state may no longer exist.
         command.args(args).current_dir(match self.root.is_dir() {
             true => &self.root,
             false => &self.dir,

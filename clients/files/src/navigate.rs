@@ -138,7 +138,7 @@ impl Navigations {
     }
 }
 
-/// Lines as one line: clients show a notice, and the reason of a refusal, on a separate line.
+/// Joins lines into one line, because clients show a notice, and the reason of a refusal, on one line.
 fn one_line(lines: &str) -> String {
     lines.lines().collect::<Vec<_>>().join("; ")
 }

@@ -117,8 +117,8 @@ impl Place {
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat)
     }
 
-    /// Moves a file away to the stage, if its content is `old`. If the content differs, returns the reason as a text.
-    /// `step` is called before the move.
+    /// Moves a file to the stage, if its content is `old`. If the content differs, returns the reason as a text. `step`
+    /// is called before the move.
     pub fn take_away(
         &self,
         name: &Name,
@@ -144,9 +144,9 @@ impl Place {
         }
     }
 
-    /// Exchanges the staged file with the file at `name`, if that has the content `old`. The old file is then in the
-    /// stage, as `aside` or under the name of the new one. If the content differs, returns the reason as a text.
-    /// `step` is called before the exchange.
+    /// Exchanges the staged file with the file at `name`, if the file at `name` has the content `old`. Afterwards the
+    /// old file is in the stage, with the name `staged` or `aside`. If the content differs, returns the reason as a
+    /// text. `step` is called before the exchange.
     pub fn put(
         &self,
         name: &Name,
@@ -168,7 +168,7 @@ impl Place {
         let exchange = RenameFlags::EXCHANGE;
         match fs::renameat_with(&self.stage, staged, &folder, last, exchange) {
             Ok(()) => {}
-            // This file system cannot exchange two names, so the old file is moved away first.
+            // This file system cannot exchange two names, so the old file is moved to the stage first.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 self.take_away(name, old, aside, step)?;
                 return move_new(self.stage(), staged.as_ref(), folder.as_fd(), last);

@@ -46,7 +46,7 @@ pub struct Data {
     pub ms: u64,
 }
 
-/// A record in a session. Until [`Record::is_kept`] is true, its texts may come from anybody.
+/// A record in a session. Until [`Record::is_kept`] is true, its texts are not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub id: String,

@@ -48,8 +48,8 @@ pub struct Plan {
     pub held: BTreeSet<Name>,
     /// The number of differences that stay because the session has not changed these files.
     pub left: usize,
-    /// The files that stay because they were left out when the target was saved. So it is not known whether they
-    /// existed then.
+    /// The files that stay because they were left out when the target was saved. It is not known whether they existed
+    /// at that time.
     pub kept: Vec<Name>,
     /// The files that stay, because they have changed since the restore that is reverted.
     pub since: Vec<Name>,

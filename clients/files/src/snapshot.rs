@@ -152,7 +152,7 @@ pub fn working_tree(folder: &Path) -> anyhow::Result<PathBuf> {
 /// Fails for a folder that must not be saved.
 pub fn check_root(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
-    // Without the variable, the list of users names it: timers have none.
+    // If the variable `HOME` is missing, as in timers, the home directory comes from the list of users.
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     if path.parent().is_none() {
         bail!("{shown} is the whole disk; name a project's folder");

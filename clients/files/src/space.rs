@@ -11,7 +11,7 @@ use std::path::Path;
 /// The most bytes of a root's shadow repository.
 pub const BUDGET: u64 = 2 << 30;
 
-/// So many objects in separate files are packed when nothing else is to be done.
+/// The fewest objects in separate files that are packed while there is nothing else to do.
 pub const LOOSE: usize = 1_000;
 
 /// The size and the number of records of a shadow repository.

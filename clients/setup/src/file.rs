@@ -78,8 +78,8 @@ pub(crate) fn write(path: &Path, before: Option<&[u8]>, new: &[u8]) -> Result<()
             None => renameat_with(CWD, &beside, CWD, path, RenameFlags::NOREPLACE)
                 .map_err(|error| failed(&error.into())),
         });
-    // The file `beside` is now our new text or the replaced file. It stays if it has the edit of another program, and
-    // this edit could not be moved back to `path`.
+    // The file `beside` is now our new text or the replaced file. The file stays if it has the edit of another program
+    // and could not be moved back to `path`.
     if named.is_ok() || unchanged(&beside, Some(new)).is_ok() {
         let _gone = fs::remove_file(&beside);
     }

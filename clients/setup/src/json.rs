@@ -1,5 +1,5 @@
-//! Adds hooks and MCP servers to JSON with comments, and removes them, without a change to the rest. It does so for the
-//! settings of Claude Code, Gemini CLI and opencode.
+//! Adds hooks and MCP servers to JSON with comments, and removes them. The rest of the text does not change. The texts
+//! are the settings of Claude Code, Gemini CLI and opencode.
 
 use crate::refusal::Refusal;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -101,7 +101,7 @@ fn commands(value: &Value, event: &str) -> Vec<String> {
     commands.map(str::to_owned).collect()
 }
 
-/// Whether the text has a hook whose command is meant.
+/// Whether the text has a hook for whose command `is_meant` is true.
 pub(crate) fn has_command(text: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
     parse(text).is_ok_and(|value| {
         let mut all = EVENTS.iter().flat_map(|event| commands(&value, event));
@@ -132,7 +132,7 @@ pub(crate) fn has_hooks(
     })
 }
 
-/// Takes the commands of treelined out of the hooks, and then the objects and lists that are empty.
+/// Removes the commands of treelined from the hooks, then the objects and lists that are empty.
 pub(crate) fn remove_hooks(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result<String, Refusal> {
     let mut expected = parse(text)?;
     if let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_object_mut) {
@@ -185,7 +185,7 @@ pub(crate) fn remove_hooks(text: &str, is_ours: &dyn Fn(&str) -> bool) -> Result
     })
 }
 
-/// Takes the commands of treelined out of the groups of one event. Returns whether a group was removed.
+/// Removes the commands of treelined from the groups of one event. Returns whether a group was removed.
 fn take_out(groups: &CstArray, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let mut is_gone = false;
     for group in groups.elements() {
@@ -257,7 +257,7 @@ pub(crate) fn has_member(text: &str, of: &str, name: &str) -> bool {
     value.get(of).is_some_and(|of| of.get(name).is_some())
 }
 
-/// Takes a server out of the object with this name, and removes the object if it is then empty.
+/// Removes a server from the object with this name. If the object is then empty, removes the object too.
 pub(crate) fn remove_server(
     text: &str,
     of: &str,

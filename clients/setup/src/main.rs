@@ -225,8 +225,8 @@ fn is_agreed(args: &Args) -> anyhow::Result<bool> {
     Ok(is_agreed)
 }
 
-/// Runs the steps; returns for each why it failed. The record is written before the steps. If a step then fails, the
-/// record has a change that was not made, which is harmless.
+/// Runs the steps. Returns for each step why it failed, or `None`. The record is written before the steps. If a step
+/// then fails, the record has a change that was not made, which is harmless.
 fn apply(
     steps: &[Step],
     record: &mut Record,
@@ -412,7 +412,8 @@ fn add_totals(imported: &mut Imported, totals: &Map<String, Value>) {
     }
 }
 
-/// Reports the result and what to try first. `failures` has for each step why it failed; `None` if no step was run.
+/// Reports the result and what to try first. `failures` has for each step why it failed; `None` if the steps were not
+/// run.
 fn finish(
     args: &Args,
     steps: &[Step],

@@ -42,7 +42,7 @@ const TIMEOUT: u64 = 10;
 /// The forms of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Server {
-    /// Claude Code's.
+    /// The form of Claude Code.
     Stdio,
     /// The form of Gemini CLI.
     Plain,
@@ -51,7 +51,8 @@ pub(crate) enum Server {
 }
 
 impl Piece {
-    /// The piece for this text: hooks that recall stay until setup takes out everything.
+    /// The piece for this text. If the text has hooks that recall, the piece has them too: they stay until setup
+    /// removes everything.
     pub(crate) fn for_text(&self, text: &str) -> Self {
         match self {
             Self::Hooks { agent, .. } if json::has_command(text, &program::is_recall_command) => {
@@ -111,7 +112,7 @@ impl Piece {
         !matches!(self, Self::Hooks { .. }) || !self.hooks(program).is_empty()
     }
 
-    /// Whether the text has it.
+    /// Whether the text has the piece, and which form of it.
     pub(crate) fn presence(&self, program: &Program, text: &str) -> Result<Presence, Refusal> {
         match self {
             Self::Hooks { .. } => {

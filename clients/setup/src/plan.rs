@@ -101,7 +101,7 @@ fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) ->
     steps
 }
 
-/// The extension of a file's name, which tells its format.
+/// The extension of a file's name, which shows the format of the file.
 fn kind(path: &Path) -> Option<&OsStr> {
     path.extension().map(|ending| match ending == "jsonc" {
         true => OsStr::new("json"),

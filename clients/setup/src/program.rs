@@ -27,7 +27,7 @@ pub(crate) struct Program {
 impl Program {
     /// `path` is absolute. `session_dir` is the session directory if it is not the default. `environment` has the
     /// variables that a unit does not inherit. `None` if one of these is not Unicode or has control characters, since a
-    /// configuration file cannot hold it.
+    /// configuration file cannot contain it.
     pub(crate) fn new(
         path: &Path,
         session_dir: Option<&Path>,
@@ -167,8 +167,8 @@ fn json_words(words: &[String]) -> String {
     serde_json::to_string(words).unwrap_or_default()
 }
 
-/// Whether a command that a tool starts at the end of a turn is ours: the program, any session directory, and the hook of this
-/// agent.
+/// Whether a command that a tool starts at the end of a turn is ours: the program, optionally a session directory, and
+/// the hook of this agent.
 pub(crate) fn is_hook(program: &str, arguments: &[String], agent: &str) -> bool {
     is_program(program) && has_form(arguments, &["import", "--hook", agent])
 }
@@ -207,7 +207,8 @@ fn is_program(path: &str) -> bool {
     name.file_name().is_some_and(|name| name == NAME)
 }
 
-/// The text, if every format of configuration can hold it, and if a person can paste it: some commands are only shown.
+/// The text, if every format of configuration can contain it and a person can paste it. A person pastes the commands
+/// that setup only shows.
 fn plain(text: &OsStr) -> Option<String> {
     let text = text.to_str()?;
     (!text.contains(is_control)).then(|| text.to_owned())

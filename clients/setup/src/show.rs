@@ -12,7 +12,7 @@ const AROUND: usize = 2;
 const LONG: usize = 600;
 /// In a longer line, the number of characters that are shown before and after a change.
 const BESIDE: usize = 40;
-/// The part of the step that the user does by hand after the other changes are removed.
+/// The instruction for lines that the user must remove by hand.
 const REMOVE: &str = ". Remove by hand, if it has them";
 
 /// One step as text; empty if there is nothing to show.
@@ -110,7 +110,7 @@ fn cut(diff: &str) -> String {
     let mut out = String::new();
     let mut rest = lines.as_slice();
     while let Some(line) = rest.first() {
-        // Some removed lines, followed by the lines that replace them.
+        // A change is some removed lines, followed by the lines that replace them.
         let run = |sign: char, lines: &[&str]| {
             let lines = lines.iter().take_while(|line| line.starts_with(sign));
             lines.count()

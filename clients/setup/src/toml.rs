@@ -1,5 +1,5 @@
-//! Adds pieces to the configuration of Codex, and takes them out again. The parser gives the positions, and the text is
-//! inserted there: an editor that writes the whole document would change its line ends.
+//! Adds pieces to the configuration of Codex, and removes them. The parser only gives the positions at which text is
+//! inserted. An editor that writes the whole document would change its line ends.
 
 use crate::json::Presence;
 use crate::refusal::Refusal;
