@@ -1,11 +1,11 @@
-//! Measures the time that the recorder adds to a message and its answer, beside a bare pipe.
+//! Measures the time that the recorder adds to a message and its answer, compared with a bare pipe.
 //!
 //!     cargo build --release && cargo run --release -p treelined-acp --example overhead
 //!
-//! An echo stands for the agent. Each round sends a message of some 300 bytes and waits for an update of a session of the
-//! same size, once through pipes alone and once through the recorder, by turns. The recorder keeps both in its journal.
-//! With the argument `turns` each round is a prompt and the end of its turn, which the recorder also writes to a session
-//! meanwhile.
+//! The agent is an echo program. Each round sends a message of about 300 bytes and waits for a session update of the
+//! same size. The rounds go through pipes alone and through the recorder, by turns. The recorder keeps both messages in
+//! its journal. With the argument `turns`, each round is a prompt and the end of its turn. The recorder then also
+//! writes to a session during the measurement.
 #![allow(clippy::print_stdout, reason = "the figures are its output")]
 
 use anyhow::Context;
@@ -87,7 +87,7 @@ fn request(id: usize, method: &str, params: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{{params}}}}}\n")
 }
 
-/// Answers each line with an update of a session that has its text, and a prompt also with the end of the turn.
+/// Answers each line with a session update of a fixed text. Also answers a prompt with the end of its turn.
 fn echo() -> anyhow::Result<()> {
     let text = "word ".repeat(40);
     let update = format!(
@@ -137,7 +137,7 @@ impl Agent {
         })
     }
 
-    /// Sends a message, and returns the time until so many lines have come.
+    /// Sends a message, and returns the time until `answers` lines have arrived.
     fn ask(&mut self, message: &str, answers: usize) -> anyhow::Result<Duration> {
         let began = Instant::now();
         self.stdin.write_all(message.as_bytes())?;

@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use treelined_client::{Client, Entry};
 
-/// The most entries without text that may stand between two entries of a history.
+/// The most entries without text that may be between two entries of a history.
 const MAX_BETWEEN: usize = 1_000;
 
 /// The entries with which a history is compared.
@@ -57,7 +57,7 @@ pub async fn found(
     Ok(at)
 }
 
-/// The entry below `at` that has the next words of the history. Entries without words are passed over.
+/// The entry below `at` that has the next words of the history. Entries without words are skipped.
 async fn child(
     client: &Client,
     at: Option<&str>,
@@ -83,8 +83,8 @@ async fn child(
     Ok(None)
 }
 
-/// Goes down through the tool results that an import has written below `at`, and removes as many results from
-/// `items`. Returns the last of these entries.
+/// Goes down through the tool results that an import has written below `at`, and removes the same number of results
+/// from `items`. Returns the last of these entries.
 pub async fn pass_results(
     client: &Client,
     at: Option<String>,

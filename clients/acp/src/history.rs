@@ -139,8 +139,8 @@ impl History {
         self.part >= self.parts.len()
     }
 
-    /// Moves the position past the parts of an entry. False, and nothing moves, if other parts come next. The last
-    /// entry of a history may have more text than the history.
+    /// Moves the position past the parts of an entry. If other parts come next, returns false and does not move the
+    /// position. The last entry of a history may have more text than the history.
     pub fn pass(&mut self, entry: &[Said]) -> bool {
         let (mut part, mut bytes) = (self.part, self.bytes);
         for (kind, words) in entry {
@@ -182,8 +182,8 @@ impl History {
         true
     }
 
-    /// Moves the position past a whole path, given as the parts of each entry. False, and nothing moves, if the
-    /// history has less or differs.
+    /// Moves the position past a whole path, given as the parts of each entry. If the history has less or differs,
+    /// returns false and does not move the position.
     pub fn pass_all(&mut self, path: &[Vec<Said>]) -> bool {
         let mut passed = self.clone();
         let mut entries = path.iter().map(|entry| self.compared(entry.clone()));
@@ -221,7 +221,7 @@ impl History {
         true
     }
 
-    /// The items after the position. Of an item that was found in part, the other blocks are returned.
+    /// The items after the position. If only a part of an item was found, its other blocks are returned.
     pub fn rest<T>(&self, items: Vec<(T, Item)>) -> Vec<(T, Item)> {
         let Some(passed) = self
             .part
@@ -343,7 +343,7 @@ mod tests {
         Item::Message(json!({ "role": "assistant", "content": blocks }))
     }
 
-    /// When Codex replays a session that was handed over to it, the calls are missing. Once the next run took the
+    /// When Codex replays a session that was handed over to it, the calls are missing. The next run once took the
     /// replay for another history, and recorded all of it again.
     #[test]
     fn a_history_without_calls_is_found_beside_them() {

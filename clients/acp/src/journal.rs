@@ -112,7 +112,7 @@ pub struct Journal {
 pub struct ChangeIds(Uuid);
 
 impl ChangeIds {
-    /// Ids for a change that is not in a journal, and so is never made again.
+    /// Ids for a change that is not in a journal and therefore is never made again.
     pub fn fresh() -> ChangeIds {
         ChangeIds(Uuid::now_v7())
     }
@@ -306,7 +306,7 @@ impl Journal {
         }
     }
 
-    /// Call this when no more messages come: turns that are open end as aborted.
+    /// Call this when no more messages come. Open turns then end as aborted.
     pub fn end(&mut self) {
         self.changes.extend(self.conversation.abort());
     }

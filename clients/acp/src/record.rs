@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 /// The folder of the positions of records, in the folder of the state.
 const FOLDER: &str = "sessions";
-/// The most times that entries of imports are looked for before an append. After the last time, the entries are
-/// appended in any case.
+/// How often the recorder looks for imported entries before an append, at most. After the last time it appends the
+/// entries in any case.
 const MAX_LOOKS: usize = 5;
-/// The number of bytes after which the entries of a change go on in another write.
+/// After this number of bytes, the next entries of a change are in another write.
 const MAX_WRITE: usize = 4 << 20;
 
 /// The position up to which a session of the agent is recorded.
@@ -215,7 +215,7 @@ impl Recorder {
     async fn open(&mut self, position: &Position) -> anyhow::Result<Client> {
         let client = self.client().await?;
         let session = client.with_session(&position.session_id);
-        // It is not an error if the session is open already.
+        // If the session is open already, this is not an error.
         client
             .open_session()
             .session_id(&position.session_id)
@@ -371,9 +371,9 @@ impl Recorder {
         };
         let mut history = History::of(&items);
         let client = self.open(&position).await?;
-        // Without a whole history there is nothing to compare. A resumed session has none, a history may have gaps,
-        // and one may begin with the text of a handoff. The conversation then continues after the last recorded
-        // entry, or after the entries that an import has written below it.
+        // Only a complete history can be compared. A resumed session has no history, a history may have gaps, and a
+        // history may begin with the text of a handoff. In these cases the conversation continues after the last
+        // recorded entry, or after the entries that an import has written below it.
         if history.is_found() || position.is_text || items.iter().any(Item::is_gap) {
             let leaf = imported_tip(&client, position.leaf).await?;
             return self.keep(agent_session, Position { leaf, ..position });
@@ -540,7 +540,8 @@ fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
         .collect()
 }
 
-/// The items in pieces that are written one after the other. What is made for a write takes several times its bytes.
+/// The items in pieces that are written one after the other. The data that is made for a write takes several times the
+/// bytes of its items.
 fn pieces(mut rest: &[(String, Item)]) -> impl Iterator<Item = &[(String, Item)]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// The most bytes that are passed at a time.
 const BLOCK: usize = 64 << 10;
-/// The signals that are passed to the agent. These are the signals that end a process by default, but not the signals
-/// for a fault of the process itself. The signal for a new size of the window is passed too.
+/// The signals that are passed to the agent. These are the signals that end a process by default, without the signals
+/// for a fault of the process itself, and the signal for a new size of the window.
 const SIGNALS: [i32; 13] = [
     number::SIGHUP,
     number::SIGINT,

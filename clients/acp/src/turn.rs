@@ -12,7 +12,7 @@ const OUTPUTS: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 pub const IDS: &str = "messageIds";
 /// The member of a turn's last answer with the id that the agent gave to the prompt.
 pub const PROMPT_ID: &str = "userMessageId";
-/// The most bytes of an id, and the most ids of a message. A longer id, and more ids, are left out.
+/// The most bytes of an id, and the most ids of a message. Longer ids and further ids are left out.
 const MAX_ID: usize = 256;
 const MAX_IDS: usize = 64;
 

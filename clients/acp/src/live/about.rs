@@ -118,7 +118,7 @@ impl About {
     }
 }
 
-/// The object at a name; an empty one is made if there is none.
+/// The object that is the member `name`. If this member is missing or null, it becomes an empty object.
 fn member<'a>(of: &'a mut Value, name: &str) -> Option<&'a mut serde_json::Map<String, Value>> {
     let members = of.as_object_mut()?;
     let value = members.entry(name).or_insert_with(|| json!({}));

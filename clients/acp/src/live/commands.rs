@@ -61,7 +61,7 @@ const OFFERS: [Offer; 6] = [
         hint: Some("“files” or “conversation”"),
     },
 ];
-/// The prefix of a command whose name the agent also has.
+/// The prefix of a command if the agent has a command of the same name.
 const OWN: &str = "tl-";
 
 /// The marks of avante.nvim around a prompt.
@@ -70,7 +70,7 @@ const MARKS: (&str, &str) = ("<previous_user_message>", "</previous_user_message
 /// The prefix of the session ids that stand for branches.
 const BRANCH: &str = "treelined:";
 
-/// For each command of the relay, whether the agent also has its name.
+/// For each command of the relay, whether the agent has a command of the same name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Clashes([bool; OFFERS.len()]);
 
@@ -193,8 +193,8 @@ fn text(block: &Value) -> Option<&str> {
     block.get("text")?.as_str().filter(|_| kind == "text")
 }
 
-/// The text that the person has typed, if the prompt has nothing else from the person. avante.nvim adds blocks by
-/// itself: links to files, the prompt between marks, earlier prompts between the same marks, and a sentence about them.
+/// The text that the person has typed, if the prompt has nothing else from the person. avante.nvim puts the prompt
+/// between marks, and adds blocks: links to files, earlier prompts between the same marks, and a sentence about them.
 fn typed(prompt: &[Value]) -> Option<&str> {
     if let [block] = prompt {
         return text(block);

@@ -98,13 +98,13 @@ fn notice(target: &Target, words: &str) -> String {
     format!("— {} —\n\n{words}", target.words)
 }
 
-/// Lets the editor's session continue in the session `agent`. The session of the agent that it leaves is deleted if
-/// that session got no prompt.
+/// Lets the editor's session continue in the session `agent`. If the session of the agent that the conversation leaves
+/// got no prompt, it is deleted.
 pub(super) fn switch(live: &Live, editor: &str, agent: &str, recorder: &mut Recorder) {
     let old = live.router().agents.agent_or_same(editor);
     live.router().agents.switch(editor, agent);
     // If the ids differ, the change is written to disk only with the next prompt, because the session `agent` has
-    // nothing new before.
+    // nothing new until then.
     if editor == agent {
         live.store.remove(editor);
     }
@@ -123,7 +123,7 @@ async fn target(place: &Place, command: &Command) -> anyhow::Result<Target> {
     }
 }
 
-/// The prompt that `/undo` takes back. Ends a turn that runs.
+/// The prompt that `/undo` takes back. If a turn is running, ends it first.
 pub(super) async fn last_prompt(
     live: &Live,
     agent: &str,
@@ -194,7 +194,7 @@ async fn forward(client: &Client, outline: &Outline, words: &str) -> anyhow::Res
     })
 }
 
-/// The last entry of the turn that a prompt begins. Where several entries follow, the newest one counts.
+/// The last entry of the turn that a prompt begins. If an entry has several children, the newest child counts.
 async fn end_of_turn(client: &Client, prompt: &str) -> anyhow::Result<String> {
     let mut at = prompt.to_owned();
     for _step in 0..MAX_UP {
@@ -297,8 +297,8 @@ pub(super) async fn open(
     Ok(there)
 }
 
-/// Lets the agent copy a session that ends at an entry. The session is in use, by another session of the editor for
-/// instance. `None` if there is no such session, or the agent does not copy it.
+/// Lets the agent copy a session that ends at an entry and is in use, for instance by another session of the editor.
+/// `None` if there is no such session, or the agent does not copy it.
 async fn copied(
     live: &Live,
     editor: &str,
@@ -332,7 +332,7 @@ async fn copied(
     Ok(None)
 }
 
-/// Lets the agent make a session, whose first prompt gets the conversation up to an entry as a text.
+/// Lets the agent make a session. Its first prompt gets the conversation up to an entry as a text.
 async fn with_text(
     live: &Live,
     editor: &str,

@@ -24,7 +24,7 @@ impl Held {
         }
     }
 
-    /// Holds a prompt if its session is being opened. False if the prompt is not held, so that it passes.
+    /// Holds a prompt if its session is being opened. False if the prompt is not held and must pass.
     pub(crate) fn holds(&mut self, session: &str, id: &RawValue, line: &[u8]) -> bool {
         let held: usize = self.prompts.values().map(|(_, line)| line.len()).sum();
         let holds = self.opening.contains(session)

@@ -1,4 +1,4 @@
-//! Reads the members of a message that decide where it goes, and replaces single values without changing other bytes.
+//! Reads the members that decide where a message goes, and replaces single values without changing other bytes.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -61,7 +61,7 @@ impl<'a> Message<'a> {
         self.result::<OfSession>().map(|of| of.session_id)
     }
 
-    /// The id of the session in the params, as it stands in the line.
+    /// The id of the session in the params, as it is written in the line.
     pub(crate) fn session_text(&self) -> Option<&'a RawValue> {
         self.params::<OfSessionText<'a>>().map(|of| of.session_id)
     }

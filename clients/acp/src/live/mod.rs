@@ -7,9 +7,9 @@
 //!
 //! These modules use the daemon and files. `answer` answers a command, and `tree` reads the recorded tree. `go` moves
 //! the conversation. `left` opens, closes and deletes the sessions that it leaves, with the files of `placed`. `undo`
-//! takes a prompt back, and `files` its files. `sessions` lists branches as sessions and opens them, `fork` makes
-//! copies, and `store` remembers where a conversation continued. The relay's two threads pass lines. The recorder's
-//! thread answers each command when all messages before it are recorded.
+//! takes a prompt back, and `files` restores the files. `sessions` lists branches as sessions and opens them, `fork`
+//! makes copies, and `store` remembers where a conversation continued. The relay's two threads pass lines. The
+//! recorder's thread answers each command when all messages before it are recorded.
 
 mod about;
 mod answer;
@@ -69,7 +69,7 @@ pub(crate) struct Live {
     router: Mutex<Router>,
     editor: Out,
     agent: Out,
-    /// Writes prompts that were held to the journal.
+    /// Writes held prompts to the journal.
     held: Mutex<SideWriter>,
     commands: SyncSender<Job>,
     alarm: Alarm,
@@ -87,7 +87,7 @@ pub(crate) struct Answers {
 
 impl Live {
     /// `editor` writes to the editor. `alarm` wakes the recorder. `program` is the path and the name of the agent's
-    /// program. `held` writes prompts that were held to the journal. `daemon` says which daemon has the sessions.
+    /// program. `held` writes held prompts to the journal. `daemon` says which daemon has the sessions.
     pub(crate) fn new(
         state: &Path,
         (program, agent): (PathBuf, &str),
@@ -348,7 +348,7 @@ impl Answers {
         Some((self, job))
     }
 
-    /// Answers every further job with this error, until the process ends.
+    /// Answers all further jobs with this error, until the process ends.
     pub(crate) fn refuse(&self, error: &anyhow::Error) {
         let text = format!("This conversation is not recorded any more: {error:#}");
         while let Ok(job) = self.waiting.recv() {

@@ -125,7 +125,7 @@ impl Agents {
         }
     }
 
-    /// Removes all that is known of an id, because the agent has made a new session with it.
+    /// Forgets everything about an id, because the agent has made a new session with this id.
     pub(crate) fn forget(&mut self, session: &str) {
         if let Some(agent) = self.agent_of.remove(session) {
             self.leave(&agent);

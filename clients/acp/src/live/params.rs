@@ -84,7 +84,7 @@ pub(super) fn setup(message: &Message<'_>) -> Option<Setup> {
     setup.flatten()
 }
 
-/// The params of a request that opens `session`. Without a session, the params of a request that makes one.
+/// The params of a request that opens `session`, or of a request that makes a session if `session` is `None`.
 pub(super) fn place_params(session: Option<&str>, setup: &Setup) -> String {
     let mut params = json!({ "cwd": setup.cwd });
     if let (Some(session), Value::Object(members)) = (session, &mut params) {

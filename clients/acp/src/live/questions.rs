@@ -35,7 +35,7 @@ impl Default for Questions {
 /// The effect of an answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The command goes on with the chosen words.
+    /// The command continues with the chosen words.
     Command(Command),
     /// The editor gets these lines.
     Lines(Vec<u8>),
@@ -143,7 +143,7 @@ impl Questions {
             return Some(Answer::Nothing);
         };
         if !message.is_success() {
-            // The editor cannot show the question. The command then runs in the way that needs no answer.
+            // The editor cannot show the question, so the command runs in the form that needs no answer.
             let words = if command.verb == Verb::Undo {
                 CONVERSATION
             } else {

@@ -260,7 +260,7 @@ impl Router {
         session: &str,
     ) -> FromEditor {
         let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
-            // A copy of a session has the agent's id from the beginning, so the id in the message stays.
+            // A copy of a session has the agent's id from the beginning, so the id in the message does not change.
             let is_first = method == "session/prompt" && self.agents.has_handoff(session);
             let sent = is_first.then(|| self.with_handoff(session, line)).flatten();
             return FromEditor::Passes {

@@ -123,8 +123,8 @@ async fn with_branches(
         .map(|raw| ListedRow::read(live, raw))
         .collect::<anyhow::Result<_>>()?;
     let continued: HashSet<String> = rows.iter().filter_map(ListedRow::continued).collect();
-    // A session that was made for a move and got no prompt is left out: its branch has a row already. A session is
-    // also left out if an editor's session of another row continues in it: that row opens it.
+    // A session that was made for a move and got no prompt is left out, because its branch already has a row. A session
+    // is also left out if the editor session of another row continues in it, because the other row opens it.
     let is_shown = |row: &ListedRow| {
         let id = &row.row.session_id;
         !live.router().agents.is_unprompted(id) && !continued.contains(id)
@@ -174,7 +174,7 @@ async fn with_branches(
 struct ListedRow {
     raw: String,
     row: Row,
-    /// The session of the agent in which the session of the row goes on.
+    /// The session of the agent in which the session of the row continues.
     agent: String,
     /// The tree, and the tip of the branch that the row opens.
     end: Option<(String, String)>,
@@ -194,7 +194,7 @@ impl ListedRow {
         })
     }
 
-    /// The other session of the agent in which the session of the row goes on.
+    /// The other session of the agent in which the session of the row continues.
     fn continued(&self) -> Option<String> {
         (self.agent != self.row.session_id).then(|| self.agent.clone())
     }

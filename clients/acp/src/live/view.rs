@@ -188,8 +188,8 @@ impl Outline {
         format!("{title} ({messages}, {minute}){here}")
     }
 
-    /// The list of branches, each with its last prompt, to whose end the number leads, and with its name. The boolean
-    /// says whether the conversation is on the branch.
+    /// The list of branches. Each has its name, its last prompt and the number of this prompt, which leads to the end
+    /// of the prompt's turn. The boolean says whether the conversation is on the branch.
     pub(crate) fn branches(&self, branches: &[(Branch, Option<String>, bool)]) -> String {
         if branches.is_empty() {
             return "There are no branches yet.".to_owned();
