@@ -107,7 +107,7 @@ impl<'r> Cleaner<'r> {
         if seen.gaps.is_empty() {
             return broken_links(&seen.text);
         }
-        // An invisible character may stand inside a secret. The secret is found in the text without these characters.
+        // An invisible character may be inside a secret. The secret is found in the text without these characters.
         let mut gaps = seen.gaps.as_slice();
         let (mut out, mut done) = (String::new(), 0);
         for (kind, span) in self.redactor.secrets(&seen.text) {
@@ -311,7 +311,8 @@ pub fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning and the end of a message, of at most `max` characters: its end says what to do.
+/// The beginning and the end of a message, together at most `max` characters. The end is kept because it says what to
+/// do.
 pub fn abridged(message: &str, max: usize) -> String {
     let length = message.chars().count();
     if length <= max {

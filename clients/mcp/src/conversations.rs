@@ -21,7 +21,7 @@ impl Conversations {
         self.0.get(session).map_or(session, String::as_str)
     }
 
-    /// Removes the hits whose text an earlier hit in another session of the same conversation has.
+    /// Removes a hit if an earlier hit in another session of the same conversation has the same text.
     pub fn remove_copies(&self, hits: &mut Vec<SearchHit>) {
         let mut seen: HashMap<(&str, String), String> = HashMap::new();
         hits.retain(|hit| {

@@ -41,7 +41,7 @@ pub fn shortened(line: &str, max: usize) -> String {
 /// The last position at or before this byte that is not within a character, and not within the mark of a secret.
 pub fn boundary(text: &str, at: usize) -> usize {
     let at = char_boundary(text, at);
-    // A mark that begins shortly before this position may go on after it.
+    // A mark that begins shortly before this position may continue after it.
     let start = char_boundary(text, at.saturating_sub(LONGEST_MARK));
     let end = char_boundary(text, at + MARK.len() - 1);
     let near = text.get(start..end).unwrap_or_default();

@@ -211,7 +211,7 @@ impl History {
     }
 
     /// Appends at the leaf of the file. Before each attempt the session is opened again. If another writer was faster,
-    /// there is another attempt: a note at the older position would move the conversation to that position.
+    /// there is another attempt, since a note at the old position would move the conversation back to that position.
     pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
     where
         F: Fn(Client, Option<String>) -> C,
@@ -375,7 +375,7 @@ impl History {
         let mut call = call.syntax(SearchSyntax::Filters);
         match query.is_question {
             true => call = call.mode(SessionSearchMode::Ask),
-            // A hit would tell a secret letter by letter.
+            // Without redaction, an agent could find out a secret letter by letter from the hits.
             false if !self.shows_secrets() => call = call.redact(true),
             false => {}
         }

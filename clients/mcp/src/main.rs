@@ -111,15 +111,15 @@ async fn recall(args: Args) -> anyhow::Result<()> {
         history.end().await?;
         answered.map_err(|failure| anyhow::anyhow!("{failure}"))
     };
-    // A hook that has too little time is followed by a process that has more.
+    // If a hook has too little time, this starts a process with more time.
     if timeout_at(ends, answer).await.unwrap_or(Ok(true))? {
         ahead::start(&daemon)?;
     }
     Ok(())
 }
 
-/// The least rights for this program, so that the daemon refuses the rest: an agent may bring the program to do what it
-/// should not. Secrets are replaced here, since the answers say how many were replaced.
+/// The fewest rights with which this program works. The daemon refuses everything else, even if an agent misuses this
+/// program. Secrets are replaced here, since the answers say how many were replaced.
 fn least(allows_notes: bool) -> AccessParams {
     AccessParams {
         may: Some(match allows_notes {
@@ -133,7 +133,7 @@ fn least(allows_notes: bool) -> AccessParams {
 
 /// A connection to the shared daemon, if one runs: it has the index in memory.
 async fn running(daemon: &DaemonArgs, within: Duration) -> Option<Client> {
-    // With --shared the daemon is started, and stays for the next hook.
+    // With --shared, the daemon is started if none runs, and keeps running for the next hook.
     let builder = match daemon.shared {
         true => return None,
         false => daemon.builder().arg("connect"),

@@ -24,7 +24,8 @@ pub struct Query {
     /// The type or custom type that the entries must have.
     pub entry_type: Option<&'static str>,
     pub fields: Vec<SearchField>,
-    /// Only the entries of this session. A question then has all of them that are ranked, not the best three.
+    /// Only the entries of this session. For a question, all ranked entries of the session are hits, not only the best
+    /// three.
     pub session: Option<String>,
 }
 

@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Once `/proj/../secret` was in the scope `/proj`, since its text begins with `/proj`. A link in `/proj` that
-    /// leads elsewhere was in the scope too.
+    /// The path `/proj/../secret` was once in the scope `/proj`, since its text begins with `/proj`. A link in `/proj`
+    /// that leads elsewhere was in the scope too.
     #[test]
     fn a_directory_is_where_it_leads() {
         let root = tempfile::tempdir().unwrap();

@@ -20,8 +20,8 @@ struct Section {
     words: Vec<String>,
 }
 
-/// The words that no answer may show. A file that `TREELINED_CONFIG` names must exist. Fails if the file cannot be read:
-/// otherwise a mistake in the file would show the words.
+/// The words that no answer may show. A file that `TREELINED_CONFIG` names must exist. Fails if the file cannot be
+/// read. Otherwise a mistake in the file would have the effect that the words are shown.
 pub fn configured(named: Option<OsString>) -> anyhow::Result<Vec<String>> {
     let named = named.filter(|named| !named.is_empty()).map(PathBuf::from);
     let is_named = named.is_some();
@@ -36,7 +36,7 @@ pub fn configured(named: Option<OsString>) -> anyhow::Result<Vec<String>> {
         Err(error) if error.kind() == ErrorKind::NotFound && !is_named => return Ok(Vec::new()),
         text => text.with_context(|| path.display().to_string())?,
     };
-    // The whole error would show the line, which may have a word.
+    // The whole error would show the line of the file, which may contain one of the words.
     let file: File = toml::from_str(&text)
         .map_err(|error| anyhow!("{}: {}", path.display(), error.message()))?;
     Ok(file.redact.words)

@@ -25,8 +25,8 @@ pub(super) const FACT_BYTES: usize = 900;
 /// The most characters of names and previews.
 pub(super) const MAX_LINE: usize = 160;
 
-/// The lines before a record: a name and a value each. For an argument of the next call, the model takes the fact of
-/// the same name, or the fact of this name after `next`.
+/// The lines before a record: a name and a value each. The model passes the value of a fact to the next call as the
+/// argument of the same name, or without `next`: `nextCursor` is the value of the argument `cursor`.
 #[derive(Default)]
 pub struct Facts(pub(super) String);
 

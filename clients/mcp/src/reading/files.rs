@@ -71,8 +71,9 @@ pub async fn files_history(history: &History, path: &str) -> Result<String> {
     Ok(answer(facts, &record, cleaner))
 }
 
-/// The calls that have the path of a file, and behind them those that have its name: a call names a file by its path from the
-/// directory of its session, which may be another one. Also whether the daemon knows more of them.
+/// The calls that have the path of a file, then the calls that have only its name. A call names a file by the path from
+/// the directory of its session, which may be another directory. The boolean says whether the daemon has more such
+/// calls.
 async fn calls_with(history: &History, file: &str) -> Result<(Vec<SearchHit>, bool)> {
     let readable = history.readable().await?;
     let (mut hits, mut has_more) = (Vec::<SearchHit>::new(), false);
@@ -228,7 +229,7 @@ impl<'f> WantedFile<'f> {
                 (Some(next), _) => next == '.' || !is_one(next),
                 (None, _) => true,
             };
-            // The path of an absolute folder replaces that of the directory.
+            // If the folder is absolute, it replaces the path of the directory.
             let folders = self.folders_at_end(before, cwd, is_one);
             ends && folders.into_iter().any(|folder| {
                 let is_whole = folder.is_empty() || folder.ends_with('/');
@@ -237,8 +238,9 @@ impl<'f> WantedFile<'f> {
         })
     }
 
-    /// The possible folders at the end of a text: the characters that are usual in paths, the text behind a quotation mark,
-    /// and the folder of the file itself. A folder such as `my project/app/[id]` has other characters too.
+    /// The possible folders at the end of a text: the last characters that are usual in paths, the text after the last
+    /// quotation mark, and the folder of the file itself. The last two are needed because a folder such as `my
+    /// project/app/[id]` has other characters too.
     fn folders_at_end<'t>(
         &self,
         text: &'t str,

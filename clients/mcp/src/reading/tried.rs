@@ -40,7 +40,7 @@ impl TriedBranch {
         (self.hit.session_id.clone(), self.hit.branch.tip_id.clone())
     }
 
-    /// The branches that were left in the turn of the hit, so that they answer the same prompt.
+    /// The branches that were left in the turn of the hit. They answer the same prompt as the hit's branch.
     fn left_in_turn(&self) -> impl Iterator<Item = Self> {
         let left = self.hit.branch.left_in_turn.iter();
         left.flat_map(|left| &left.newest).map(|one| {
@@ -109,8 +109,8 @@ pub async fn what_was_tried(history: &History, topic: &str) -> Result<String> {
     Ok(answer(facts, &record, cleaner))
 }
 
-/// All hits in the sessions of the best ones, in the order of their scores. A page has three hits of a session at most, and
-/// these may be of one branch, or one branch each.
+/// All hits in the sessions of the best hits, in the order of their scores. A page has at most three hits of a session,
+/// so it may lack branches of this session.
 async fn all_hits(
     history: &History,
     question: &Query,
@@ -136,7 +136,8 @@ async fn all_hits(
         };
         let mut found = history.find(&question, readable, None).await?;
         *has_more |= found.next_cursor.is_some();
-        // Scores of two answers cannot be compared, so the best hit gets the score that it has among all sessions.
+        // Scores from two answers cannot be compared. So the scores are scaled: the best hit of a session gets the
+        // score that it has in the search of all sessions.
         let own = found.hits.first().map_or(1.0, |hit| hit.score);
         for hit in &mut found.hits {
             hit.score *= score / own.max(f64::MIN_POSITIVE);
@@ -147,8 +148,9 @@ async fn all_hits(
     Ok(hits)
 }
 
-/// The branches of the best hits and those that were left in the turns of these hits, the newest first, and the number of
-/// branches of all hits. An entry with a few words of a long topic is not about it.
+/// The branches of the best hits, and the branches that were left in the turns of these hits; the newest come first.
+/// Also their number before the list is cut. Worse hits are left out: an entry with only a few words of a long topic is
+/// not about the topic.
 fn branches(hits: Vec<SearchHit>) -> (Vec<TriedBranch>, usize) {
     let least = hits.first().map_or(0.0, |hit| hit.score) * LEAST_SCORE;
     let mut of_hits: Vec<TriedBranch> = Vec::new();

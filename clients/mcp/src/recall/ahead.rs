@@ -1,5 +1,5 @@
-//! Reads all sessions once, so that later hooks find quickly what they say. A hook has too little time for sessions that
-//! were never listed or indexed, so it starts another process, which goes on after the hook has ended.
+//! Reads all sessions once, so that later hooks find their text quickly. A hook has too little time for sessions that
+//! were never listed or indexed. So it starts another process, which continues after the hook has ended.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use treelined_client::{DaemonArgs, SessionSearchMode};
 /// The time that the process has, in milliseconds.
 const MOST: u64 = 3_600_000;
 
-/// Starts the process. It stays when the agent ends the hook.
+/// Starts the process. The process continues when the agent ends the hook.
 pub fn start(daemon: &DaemonArgs) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["--recall", "--index"]);
@@ -25,7 +25,8 @@ pub fn start(daemon: &DaemonArgs) -> io::Result<()> {
     Ok(())
 }
 
-/// Lists all sessions and makes their index, unless another process does so. What is done at any time is kept.
+/// Lists all sessions and makes their index, unless another process does so. If the process is stopped, the work until
+/// then is kept.
 pub async fn read_all(daemon: &DaemonArgs) -> anyhow::Result<()> {
     let lock = File::create(lock_path(daemon))?;
     if lock.try_lock().is_err() {
@@ -35,7 +36,8 @@ pub async fn read_all(daemon: &DaemonArgs) -> anyhow::Result<()> {
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let client = builder.spawn().await?;
     client.list_sessions().limit(1).await?;
-    // The answer does not matter: the question is asked since a daemon keeps what it reads for one.
+    // The answer does not matter. The question makes the daemon read the sessions, and the daemon keeps what it has
+    // read.
     let question = client.search("recall").mode(SessionSearchMode::Ask);
     question.limit(0).read_ms(MOST).await?;
     client.close().await?;

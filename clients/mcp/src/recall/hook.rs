@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 /// The most words of a question, and the most of them that come from the command.
 const MAX_WORDS: usize = 40;
 const OF_COMMAND: usize = 10;
-/// The most bytes of an output that are read, at its end: programs say there why they failed.
+/// The most bytes that are read at the end of an output, where programs say why they failed.
 const MAX_OUTPUT: usize = 4 << 10;
-/// The most bytes of a transcript that are read, at its end.
+/// The most bytes that are read at the end of a transcript.
 const MAX_TRANSCRIPT: u64 = 64 << 10;
 /// A line with one of these words says what failed.
 const TELLING: [&str; 10] = [
@@ -71,8 +71,8 @@ impl HookInput {
         self
     }
 
-    /// The event to recall for. `None` if a conversation continues, since it has its own past, and if a person has
-    /// interrupted the command and so knows the reason.
+    /// The event to which something is recalled. `None` if a conversation continues, since it has its own past. `None`
+    /// too if a person has interrupted the command, since this person knows the reason.
     pub(super) fn event(&self) -> Option<Event> {
         let output = match self.hook_event_name.as_str() {
             "SessionStart" => {
@@ -131,8 +131,8 @@ fn has_failed(response: &Value) -> bool {
     })
 }
 
-/// The code of a command in one of the last records of Codex. One form of history names the call in the record, and
-/// another form names the call in an item of the record.
+/// The exit code of a command, from one of the last records of Codex. One form of record names the call itself, and
+/// another form names the call in an item.
 fn code_in(transcript: &Path, call: &str) -> Option<i64> {
     let mut file = File::open(transcript).ok()?;
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -181,7 +181,7 @@ fn question(command: &str, output: &str) -> String {
     let words = lines.iter().flat_map(|line| line.split_whitespace());
     let command = command.split_whitespace().take(OF_COMMAND);
     let words: Vec<&str> = command.chain(words).take(MAX_WORDS).collect();
-    // A phrase in quotation marks would have to occur.
+    // Text in quotation marks would be a phrase that an entry must contain.
     words.join(" ").replace('"', " ")
 }
 
@@ -194,7 +194,7 @@ mod tests {
         serde_json::from_value::<HookInput>(input).unwrap().event()
     }
 
-    /// A quoted argument was a phrase that an entry had to have, so nothing was recalled.
+    /// A quoted argument was once a phrase that an entry had to have, so nothing was recalled.
     #[test]
     fn a_question_has_no_phrases() {
         let failure = json!({

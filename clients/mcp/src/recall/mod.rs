@@ -33,7 +33,7 @@ const MAX_NAME: usize = 90;
 const MOST_HITS: usize = 3;
 /// The number of hits that are checked to choose the shown hits.
 const LOOKED_AT: usize = 20;
-/// The fewest different words of a failure that a passage must have. One or two words are everywhere.
+/// The fewest different words of a failure that a passage must have. One or two words occur in too many passages.
 const FEWEST_WORDS: usize = 3;
 /// The number of sessions that are named at the start.
 const NAMED: usize = 2;
@@ -83,7 +83,7 @@ impl Hook {
         }
         match is_behind {
             Some(is_behind) => Ok(is_behind),
-            // A command may fail soon, and then the index is needed.
+            // The index is prepared now, since a command may fail soon.
             None => Ok(history.best("recall", &self.0.cwd, LOOK).await?.is_behind),
         }
     }
@@ -137,8 +137,8 @@ async fn after_failure(
     Ok((recalled.end(), is_behind))
 }
 
-/// The best hits in the user's own conversations, one of each conversation. A hit whose ids are not plain is left out, since ids
-/// stand outside of the quotation.
+/// The best hits in the user's own conversations, one of each conversation. A hit whose ids are not plain is left out,
+/// since ids are shown outside of the quotation.
 async fn own_hits(
     history: &History,
     own: &mut OwnSessions,
