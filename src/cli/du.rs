@@ -185,7 +185,7 @@ fn measure(root: &Path) -> io::Result<Vec<(Part, Size)>> {
         };
         for entry in entries {
             let entry = entry.map_err(|error| named(&folder, &error))?;
-            // Of a link, only the link itself is counted, since its target is elsewhere.
+            // For a link, only the link itself is counted, since its target is elsewhere.
             let Ok(status) = entry.metadata() else {
                 continue;
             };

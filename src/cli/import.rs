@@ -358,7 +358,7 @@ fn show_failures(screen: &mut Screen, imported: &Imported) -> anyhow::Result<()>
 mod tests {
     use super::*;
 
-    /// Of a file that was cut off, an import once said that it had no conversation of this directory or time.
+    /// If a file was cut off, an import once said that the file had no conversation of this directory or time.
     #[test]
     fn a_damaged_file_is_named() {
         let mut file = ImportedFile {

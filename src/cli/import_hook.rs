@@ -18,8 +18,8 @@ use treelined_files::store::Store;
 use treelined_import::Tool;
 use treelined_import::importer::hook;
 
-/// The longest wait for the first byte of the input, and the longest time for the rest of it. On a busy machine an
-/// agent may write late.
+/// The longest wait for the first byte of the input, and the longest time for the rest of the input. On a busy machine
+/// an agent may write late.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest pause within the input, since some agents do not close it.
 const PAUSE: Duration = Duration::from_millis(120);

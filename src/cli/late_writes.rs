@@ -99,8 +99,8 @@ impl CarryOver {
     }
 }
 
-/// Copies late lines until one second after the last line, or as long as another program has the old file open, but at
-/// most for a minute.
+/// Copies late lines until no line has arrived for one second and no other program has the old file open, but at most
+/// for a minute.
 pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> anyhow::Result<()> {
     carry_over_beside(session, screen, process::writers_of).await
 }

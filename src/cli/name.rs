@@ -89,7 +89,7 @@ pub(super) fn run(options: &Options, arguments: &NameArgs) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets the name. `is_unsaid` is true if the arguments do not say that the session is the latest one.
+/// Sets the name. `is_unsaid` is true if the arguments do not say that the session is the latest session.
 fn set(
     daemon: &mut ChildDaemon,
     query: &SessionQuery,

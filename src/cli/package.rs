@@ -68,8 +68,8 @@ pub(super) fn become_program<A: AsRef<OsStr>>(
     Err(ShellError::new(FAILED, message, remedy).into())
 }
 
-/// The arguments as the user typed them. The parser has removed a `--` before them, which the program needs, so it is
-/// added again.
+/// The arguments as the user typed them. The parser has removed a `--` before them, which the program needs, so this
+/// function adds the `--` again.
 fn as_typed(arguments: &[OsString]) -> Vec<OsString> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let first = typed.len().saturating_sub(arguments.len());

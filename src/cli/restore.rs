@@ -77,7 +77,7 @@ fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
             );
             writeln!(screen, "  {}", screen.style(Style::Yellow, &lost))?;
         }
-        // An id alone restores the session deleted last.
+        // An id without a file restores the session with this id that was deleted last.
         let which = match seen.insert(&session.session_id) {
             true => &session.session_id,
             false => &session.trashed_path,

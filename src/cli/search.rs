@@ -161,7 +161,7 @@ struct NearWords {
 }
 
 impl NearWords {
-    /// Says which word took the place of the unknown one, and which other words may be meant.
+    /// Says which word replaces the unknown word, and which other words the user may mean.
     fn note(&self) -> String {
         let taken = self.taken.as_deref();
         let others = self.near.iter().map(String::as_str);

@@ -73,7 +73,8 @@ fn text(daemon: &mut ChildDaemon, show: &ShowArgs) -> anyhow::Result<(String, Op
     Ok((text, writer))
 }
 
-/// The writer that an entry names. The servers of the team are not asked, so that the session is shown without them.
+/// The writer that an entry names. The servers of the team are not asked, so that the session is also shown when they
+/// cannot be reached.
 fn writer(daemon: &mut ChildDaemon, entry: &str) -> anyhow::Result<Option<String>> {
     #[derive(Deserialize)]
     struct Found {

@@ -1,5 +1,5 @@
-//! The table of the commands. clap reads the commands from it, and all lists of commands for people are made from it:
-//! the help, the man pages and the completions. A test compares the list in README.md with it.
+//! The table of the commands. clap reads the commands from this table. All lists of commands for people are made from
+//! it: the help, the man pages and the completions. A test compares the list in README.md with it.
 
 #[cfg(feature = "team")]
 use super::fleet;

@@ -134,8 +134,8 @@ fn missing(log: &dyn Engine) -> Result<BTreeMap<String, TeamRow>> {
     Ok(missing)
 }
 
-/// Prints the deleted sessions of the stream, or the others. If the list of the team cannot be read, only
-/// the ids of all sessions are printed.
+/// Prints only the deleted sessions of the stream, or only the others. If the list of the team cannot be read, only the
+/// ids of all sessions are printed.
 pub(super) fn list(
     log: &dyn Engine,
     is_of_deleted: bool,

@@ -355,7 +355,7 @@ mod tests {
         items.flatten().collect()
     }
 
-    /// Once a call in a terminal of the editor had the id of the terminal as its result.
+    /// The result of a call in a terminal of the editor was once the id of the terminal.
     #[test]
     fn a_call_in_a_terminal_of_the_editor_has_what_the_agent_reads_there() {
         let mut conversation = Conversation::default();

@@ -91,7 +91,7 @@ impl Envelope {
             b',' => {
                 self.end_token();
                 if let Some(place) = self.place() {
-                    // In an array no colon follows, so an item is never taken for a key.
+                    // In an array no colon follows an item, so an item is never taken for a key.
                     place.is_value = false;
                 }
             }

@@ -16,7 +16,8 @@ pub enum Among {
     Imported,
 }
 
-/// Follows a history down from the entry `at`. Returns the last entry that matches the history, or `at` if none does.
+/// Follows a history down from the entry `at`. Returns the last entry that matches the history, or `at` if no entry
+/// matches.
 pub async fn find(
     client: &Client,
     at: Option<&str>,
@@ -33,10 +34,10 @@ pub async fn find(
     Ok(at)
 }
 
-/// Finds a whole history in a tree. Returns the last entry that matches. The path to `leaf`, where the record ends,
-/// is compared first, because other branches may begin with the same words. Then all branches are compared from their
-/// roots. If none matches, only the end of the path to `leaf` is compared, because an agent may replay the beginning
-/// of a path in other words.
+/// Finds a whole history in a tree. Returns the last entry that matches. The path to `leaf`, where the record ends, is
+/// compared first, because other branches may begin with the same words. Then all branches are compared from their
+/// roots. If no branch matches, only the end of the path to `leaf` is compared, because an agent may replay the
+/// beginning of a path in other words.
 pub async fn found(
     client: &Client,
     leaf: Option<&str>,

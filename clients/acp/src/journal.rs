@@ -500,7 +500,7 @@ impl Side {
 
 impl Drop for SideWriter {
     fn drop(&mut self) {
-        // Only the end of the agent counts: the editor's thread may still wait for input.
+        // The journal ends with the agent's writer, since the editor's thread may still wait for input.
         if self.side == Side::Agent {
             self.shared.has_ended.store(true, Ordering::Release);
             self.shared.has_news.notify_one();

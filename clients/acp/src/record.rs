@@ -558,7 +558,7 @@ fn pieces(mut rest: &[(String, Item)]) -> impl Iterator<Item = &[(String, Item)]
 }
 
 /// Appends entries, except the ones that the killed run has written. `expected` is the leaf before the append. Fails
-/// with `LeafMoved` if the leaf is another one.
+/// with `LeafMoved` if the leaf is another entry.
 async fn write(
     client: &Client,
     mut entries: &[(String, Json)],

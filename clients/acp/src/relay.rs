@@ -35,7 +35,8 @@ const SIGNALS: [i32; 13] = [
     number::SIGWINCH,
 ];
 
-/// The treatment of the bytes. The first writer records the editor's bytes, the second one records the agent's.
+/// The treatment of the bytes. The first writer records the bytes of the editor, the second writer the bytes of the
+/// agent.
 pub enum Passing {
     /// All bytes pass, and nothing is recorded.
     Unrecorded,

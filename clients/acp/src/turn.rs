@@ -196,8 +196,8 @@ fn given_name(update: &Map<String, Value>) -> Option<String> {
 }
 
 /// The name in an id that Gemini CLI gives to a call. The forms are `NAME-TIME`, which may have a number after it,
-/// `NAME__ID` with the model's id, and `NAME__NAME_TIME_NUMBER` without one. Other agents also have `__` in ids, but
-/// their calls have an input.
+/// `NAME__ID` with the model's id, and `NAME__NAME_TIME_NUMBER` without such an id. Other agents also have `__` in ids,
+/// but their calls have an input.
 fn name_in_id(id: &str, has_input: bool) -> Option<&str> {
     let is_time = |text: &str| text.len() >= 13 && text.bytes().all(|byte| byte.is_ascii_digit());
     let before_time = |id: &str| {
@@ -253,7 +253,7 @@ impl Turn {
         self.has_ids
     }
 
-    /// Notes that the agent's messages have ids. A text without an id is then not the model's.
+    /// Notes that the agent's messages have ids. A text without an id is then not from the model.
     pub fn set_has_ids(&mut self) {
         self.has_ids = true;
     }
@@ -298,7 +298,7 @@ impl Turn {
         }
     }
 
-    /// Adds a plan or a mode. It replaces the one before.
+    /// Adds a plan or a mode. It replaces the plan or mode before it.
     fn state(&mut self, custom_type: &'static str, data: Option<&Value>) {
         let before = self.states.insert(custom_type, self.parts.len());
         if let Some(part) = before.and_then(|number| self.parts.get_mut(number)) {

@@ -1,5 +1,5 @@
-//! Decides which files are not saved (files.md §3). A file is left out by a rule of the user, by one of our own
-//! rules, because it is large, or because it is in another repository.
+//! Decides which files are not saved (files.md §3). The reason is a rule of the user, one of our own rules, the size of
+//! the file, or another repository that contains it.
 
 use crate::foreign::Repositories;
 use crate::git::{Shadow, ask_user};
@@ -162,7 +162,7 @@ pub fn new_files(shadow: &Shadow, limits: Limits) -> anyhow::Result<New> {
         let name = repository.as_ref().map_or(name, |one| one.0.as_slice());
         let size = match name.last() {
             _ if repository.is_some() => None,
-            // The name is a repository of the user's inside the root.
+            // The name is a repository of the user inside the root.
             Some(b'/') => None,
             _ => match shadow.root.join(OsStr::from_bytes(name)).symlink_metadata() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

@@ -1,4 +1,4 @@
-//! Finds repositories of the user's inside the root. They are neither saved nor changed (files.md §3).
+//! Finds repositories of the user inside the root. They are neither saved nor changed (files.md §3).
 
 use crate::name::{FOREIGN, Name};
 use rustix::fs::{AtFlags, FileType, statat};
@@ -40,7 +40,7 @@ impl<'r> Repositories<'r> {
     }
 
     /// Looks for a repository at each folder of the path `name`, from the root down. Returns the path of the first
-    /// one, which ends with `/` unless it is a file. `None` if there is no repository.
+    /// repository, which ends with `/` unless the repository is a file. `None` if there is no repository.
     pub fn of(&mut self, name: &Name) -> Option<Name> {
         let mut begin = 0;
         for part in name.0.split(|byte| *byte == b'/') {

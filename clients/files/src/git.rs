@@ -61,7 +61,7 @@ impl Shadow {
     pub fn open(dir: PathBuf, root: PathBuf) -> anyhow::Result<Shadow> {
         let shadow = Shadow { dir, root };
         let attributes = shadow.dir.join("info/attributes");
-        // After a crash, the attributes are missing or incomplete.
+        // After a crash, the attributes may be missing or incomplete.
         if std::fs::read(&attributes).ok().as_deref() != Some(ATTRIBUTES.as_bytes()) {
             let mut command = plain_git();
             command.args(["init", "--quiet", "--bare", "--object-format=sha256"]);

@@ -67,7 +67,7 @@ pub fn all(root: &Root) -> anyhow::Result<Vec<Journal>> {
     Ok(all)
 }
 
-/// Notes in the journal that a restore, an undo or a redo was taken back by this one.
+/// Notes that the restore in `journal` has taken back an earlier restore, undo or redo.
 pub fn note_undone(root: &Root, journal: &Journal) -> anyhow::Result<()> {
     let undone = journal.undoes.as_ref();
     let all = all(root)?;

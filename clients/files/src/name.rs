@@ -36,7 +36,7 @@ impl Name {
     }
 
     /// Whether a file of this name may be written: no part of the name leads out of the root, or into a repository of
-    /// the user's.
+    /// the user.
     pub fn is_safe(&self) -> bool {
         let mut parts = self.0.split(|byte| *byte == b'/');
         let is_foreign = |part: &[u8]| FOREIGN.iter().any(|name| part.eq_ignore_ascii_case(name));

@@ -122,8 +122,8 @@ pub fn make(
     let taken = snapshot::take(&shadow, limits)?;
     let before = snapshot::last(&shadow);
     let is_same = |nearest: &Data| {
-        // The same tree is not enough: the list of left-out files must be equal too. A file that was left out at one
-        // record may be saved at a later one, and a restore to the first record must not remove it.
+        // The same tree is not enough: the list of left-out files must be equal too. A file that one record leaves out
+        // may be saved by a later record, and a restore to the first record must not remove this file.
         nearest.tree == taken.tree
             && left_out::named(&shadow, &nearest.commit)
                 .is_ok_and(|named| named.as_ref() == Some(&taken.names))

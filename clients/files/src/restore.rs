@@ -32,7 +32,7 @@ pub struct Target {
     pub modes: BTreeMap<Name, u32>,
     pub session: Option<String>,
     pub entry: Option<String>,
-    /// The id of the restore that this one reverts.
+    /// The id of the restore that this restore reverts.
     pub undoes: Option<String>,
     /// Whether the reverted restore was an undo.
     pub redoes: bool,

@@ -1,4 +1,4 @@
-//! Reads sessions through the daemon: finds the one that the user names, its entries and its records.
+//! Reads sessions through the daemon: finds the session that the user names, its entries and its records.
 
 use crate::record::{Record, TYPE, When};
 use anyhow::{Context, bail};
@@ -97,7 +97,7 @@ impl Opened {
         }
     }
 
-    /// The id of an entry that a person names by its id, its label, or the beginning of its id, in this order: the rule of
+    /// The id of an entry that a person names by its id, its label, or the beginning of its id, in this order, like in
     /// all commands of treelined. Without a name, the id of the leaf.
     pub async fn entry(&self, named: Option<&str>) -> anyhow::Result<String> {
         let Some(named) = named else {
@@ -243,7 +243,7 @@ pub fn role(entry: &Entry) -> Option<String> {
     Some(role.to_owned())
 }
 
-/// Whether a message begins or ends a turn; `None` if it is in the middle of one.
+/// Whether a message begins or ends a turn; `None` if the message is in the middle of a turn.
 pub fn turn(entry: &Entry) -> Option<When> {
     let body: Value = entry.json().parse().ok()?;
     let message = body.get("message")?;

@@ -62,7 +62,7 @@ fn empty(
                 .into_iter()
                 .flatten()
                 .any(|side| there.is(Some(side)));
-            // The restore was killed while it wrote this file: it has the beginning of a saved file.
+            // The restore was killed while it wrote this file, so the file has only the beginning of a saved file.
             let is_begun = || match (&there, new) {
                 (Found::Saved(there), Some(new)) if is_unfilled => {
                     begins(shadow, stage, file, there, new)

@@ -210,7 +210,7 @@ fn is_visible(c: &char) -> bool {
     matches!(c, '\n' | '\t') || !(is_unseen(*c) || is_line_end(*c))
 }
 
-/// The visible characters of a text, and the positions of the removed ones.
+/// The visible characters of a text, and the positions of the removed characters.
 struct Seen {
     text: String,
     gaps: Vec<Gap>,
@@ -239,7 +239,7 @@ impl Seen {
         Seen { text: seen, gaps }
     }
 
-    /// Adds a part of the text to `out`. At the gaps in this part, words and lines stay apart.
+    /// Adds a part of the text to `out`. At a gap in this part, the words or lines on both sides stay separate.
     fn show(&self, part: Range<usize>, gaps: &mut &[Gap], out: &mut String) {
         let mut done = part.start;
         while let Some((gap, rest)) = gaps.split_first().filter(|(gap, _)| gap.at <= part.end) {

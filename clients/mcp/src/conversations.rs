@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use treelined_client::{SearchHit, SessionRow};
 
-/// For each session that has the conversation of another one: a name that all these sessions share.
+/// For each session that has the same conversation as another session: a name that all these sessions share.
 #[derive(Clone, Default)]
 pub struct Conversations(HashMap<String, String>);
 

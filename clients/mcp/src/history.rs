@@ -35,8 +35,8 @@ pub struct History {
     /// The id of the session in which the agent works.
     own: Option<String>,
     redactor: Redactor,
-    /// The session that was read last. It stays open, so that its next pages need not open it again. One call at a time
-    /// uses it.
+    /// The session that was read last. The session stays open, so that the next pages need not open it again. Only one
+    /// call at a time uses the session.
     kept: Mutex<Option<String>>,
     /// The searches that can continue.
     pub findings: Mutex<Findings>,
@@ -102,7 +102,7 @@ impl History {
         &self.scope
     }
 
-    /// The id of the agent's own session: the given one, else the newest of the working directory.
+    /// The id of the agent's own session: the given session, else the newest session of the working directory.
     pub async fn own_session(&self) -> Result<String> {
         if let Some(id) = &self.own {
             return Ok(id.clone());

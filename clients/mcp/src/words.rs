@@ -21,7 +21,7 @@ struct Section {
 }
 
 /// The words that no answer may show. A file that `TREELINED_CONFIG` names must exist. Fails if the file cannot be
-/// read. Otherwise a mistake in the file would have the effect that the words are shown.
+/// read. Otherwise, after a mistake in the file, answers would show the words.
 pub fn configured(named: Option<OsString>) -> anyhow::Result<Vec<String>> {
     let named = named.filter(|named| !named.is_empty()).map(PathBuf::from);
     let is_named = named.is_some();

@@ -72,8 +72,8 @@ pub(crate) fn removing(targets: &[Target], program: &Program, record: &Record) -
     steps
 }
 
-/// The steps that remove pieces from files that are not targets now: a variable named another folder when they were
-/// written, or the agent used another file.
+/// The steps that remove pieces from files that are no longer targets. When the pieces were written, a variable named
+/// another folder, or the agent used another file.
 fn removing_elsewhere(targets: &[Target], program: &Program, record: &Record) -> Vec<Step> {
     let mut steps = Vec::new();
     for (path, change) in &record.files {

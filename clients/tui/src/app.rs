@@ -201,7 +201,7 @@ impl Loop {
                     Next::GoOn => {}
                     Next::Quit => return Ok(ExitCode::SUCCESS),
                     Next::Run { agent, argv } => {
-                        // The stream would take keys that are meant for the other program.
+                        // The stream is dropped, since it would read keys that are meant for the other program.
                         drop(events);
                         let result = tokio::task::block_in_place(|| terminal.run(&argv))?;
                         events = EventStream::new();

@@ -1,6 +1,6 @@
 //! Finds the session that a person names, in the same way as the commands of treelined: by its path, its id, its name,
-//! or the beginning of its id, in this order. Sessions that only the team has count too. If the text names a folder and
-//! no session, the folder's list of sessions is shown.
+//! or the beginning of its id, in this order. Sessions that only the team has are found too. If the text names a folder
+//! and no session, the folder's list of sessions is shown.
 
 use crate::daemon;
 use crate::message::Target;

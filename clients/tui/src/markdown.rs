@@ -57,7 +57,7 @@ impl Prose {
         }
     }
 
-    /// Adds a part of the text. `emphasis` is the emphasis of the marks around it; `depth` is the number of these
+    /// Adds a part of the text. `emphasis` is the emphasis of the marks around the part; `depth` is the number of these
     /// marks.
     fn add(&mut self, part: &str, emphasis: Emphasis, depth: usize) {
         let mut rest = part;
@@ -249,7 +249,7 @@ fn near(text: &str) -> &str {
 }
 
 /// Returns the text between `open`, with which `marked` begins, and the next `close`. Also returns the number of bytes
-/// of all three.
+/// of the text with both marks.
 fn between<'a>(marked: &'a str, open: &str, close: &str) -> Option<(&'a str, usize)> {
     let rest = near(marked.strip_prefix(open)?);
     let end = rest.find(close)?;

@@ -87,7 +87,7 @@ pub enum ImportSource {
     Tool(String),
     /// A file or a folder.
     Path(String),
-    /// A file or a folder that may exceed the limits on one source.
+    /// A file or a folder that may exceed the limits for a source.
     Large(String),
 }
 

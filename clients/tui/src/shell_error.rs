@@ -4,7 +4,7 @@
 use crate::text;
 use std::fmt;
 
-/// The exit codes, which are the same as those of treelined's commands.
+/// The exit codes, which are the same as for treelined's commands.
 pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 pub const NOT_FOUND: u8 = 3;

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Whether the terminal is set up. This makes sure that it is restored once only.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, for as long as it is set up.
+/// The terminal while it is set up.
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     mouse: bool,
@@ -90,8 +90,9 @@ impl Terminal {
             io::stdin().lock().read_line(&mut String::new())?;
         }
         enter(self.mouse)?;
-        // The new terminal value does not know what is on the screen. Clearing through it would request the position of
-        // the cursor, and nothing reads that answer here, so the screen is cleared directly.
+        // The new terminal value does not know what is on the screen, so the screen is cleared. It is cleared directly,
+        // because clearing through the value would request the position of the cursor, and nothing reads the answer
+        // here.
         execute!(stdout(), Clear(ClearType::All))?;
         self.inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
         Ok(ended)

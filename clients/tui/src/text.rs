@@ -4,9 +4,9 @@
 //! can move the cursor, change the title of the window, fill the clipboard, or reverse the order of words.
 //! Every text from the daemon passes through [`line`] or [`lines`] before it enters the model.
 //!
-//! Columns are counted by grapheme clusters, like in ratatui. Terminals disagree about the width of emoji
-//! that are joined or styled by invisible characters, and one column of difference spoils the line. So such
-//! characters are removed, and flags are written as letters. Then the width is the same in every terminal.
+//! Columns are counted by grapheme clusters, like in ratatui. Terminals disagree about the width of emoji that
+//! invisible characters join or style, and one column of difference spoils the line. So these invisible characters are
+//! removed, and flags are written as letters. Then the width is the same in every terminal.
 
 pub use treelined_redact::unseen::is_control;
 use unicode_segmentation::UnicodeSegmentation;
@@ -195,8 +195,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     out
 }
 
-/// Splits a word, with the space after it, into pieces between which it may be broken. Wide characters are
-/// of scripts without spaces, and may be broken anywhere.
+/// Splits a word, with the space after it, into pieces between which it may be broken. Wide characters belong to
+/// scripts without spaces, so a line may be broken at each of them.
 fn pieces(word: &str) -> Vec<&str> {
     let is_plain = word.chars().all(|char| char.width().unwrap_or(0) < 2);
     if !is_plain {

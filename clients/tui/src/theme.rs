@@ -1,7 +1,7 @@
 //! Colours and emphasis, by their meaning. Without colours, the emphasis alone makes the differences visible.
 //!
-//! The themes with 256 colours use the part of these colours that is fixed, so that the contrast of every text is
-//! known (a test computes it). Terminals with fewer colours get the colours of their palette, which the user has
+//! The themes with 256 colours use only the colours that are the same in every terminal. So the contrast of every text
+//! is known, and a test computes it. Terminals with fewer colours get the colours of their palette, which the user has
 //! chosen.
 
 use crate::markdown::Emphasis;

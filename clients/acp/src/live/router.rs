@@ -17,7 +17,7 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(crate) enum FromEditor {
     Passes {
-        /// The message that is recorded in place of the editor's.
+        /// The message that is recorded in place of the message of the editor.
         recorded: Option<Vec<u8>>,
         /// The message that the agent gets in place of the recorded one.
         sent: Option<Vec<u8>>,

@@ -15,7 +15,7 @@ use treelined_client::{Entry, EntryBody, TreeFilter, TreeNode};
 const LAST_PASSAGES: usize = 6;
 /// The number of entries at the end of a branch in which `why_left` looks for these passages.
 const LAST_ENTRIES: usize = 200;
-/// The most bytes of the paths of files that an answer lists for one branch.
+/// The most bytes of file paths that an answer lists for a branch.
 const FILE_BYTES: usize = 1_200;
 /// The most characters of the statistics of a branch.
 const MAX_STATS: usize = 800;

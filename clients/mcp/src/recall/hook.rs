@@ -45,8 +45,8 @@ pub(super) struct HookInput {
     /// For `PostToolUseFailure`: the error.
     error: Value,
     is_interrupt: bool,
-    /// For `PostToolUse` of Codex and `AfterTool` of Gemini CLI: the response of the tool. These agents run the hook
-    /// also for a command that failed.
+    /// For `PostToolUse` of Codex and `AfterTool` of Gemini CLI: the response of the tool. These agents also run the
+    /// hook for a command that failed.
     tool_response: Value,
 }
 

@@ -6,8 +6,8 @@ use crate::model::document::{Calls, Change, SHOWN};
 use serde_json::Value;
 use treelined_client::{Client, RenderedBlock, RenderedResults, RenderedToolCall};
 
-/// The most entries that are searched upwards from a result for the message with its call. Between the two are only
-/// the results of the other calls.
+/// The most entries that are searched upwards from a result for the message with its call. Between the message and the
+/// result, there are only the results of the other calls.
 const MOST_STEPS: usize = 32;
 
 /// Returns the changes that the calls in an entry make. If the entry is a result, returns its call, and the changes that

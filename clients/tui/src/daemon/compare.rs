@@ -106,7 +106,7 @@ struct BranchReader {
     beyond: Option<String>,
     /// The number of entries above the next entry; -1 if the walk has passed a root.
     above: i64,
-    /// The index of the row that was seen last. The parent is searched in the rows before it first.
+    /// The index of the row that was seen last. The parent is searched first in the rows before this row.
     row: Option<u64>,
     /// The number of entries read.
     passed: usize,
@@ -157,7 +157,8 @@ impl BranchReader {
             self.add_ancestors(&tree);
         }
         if self.ahead.is_empty() {
-            // Either other branches are between the entry and its child, or the tree has changed.
+            // The page did not have the parent: other branches are between the entry and its child, or the tree has
+            // changed.
             self.add_ancestors(&rows(client).around(&at).limit(PAGE).await?);
         }
         if self.ahead.is_empty() {

@@ -191,7 +191,8 @@ pub fn hit(hit: client::SearchHit) -> Hit {
     }
 }
 
-/// The newest of the branches that were left in the turn of a hit, after their number if there are several.
+/// The newest of the branches that were left in the turn of a hit. If there are several such branches, the text begins
+/// with their number.
 fn left_here(left: &client::LeftInTurn) -> String {
     let newest = left.newest.first();
     let reason = newest.and_then(|one| one.reason.as_ref().map(|reason| &reason.text));

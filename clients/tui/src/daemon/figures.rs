@@ -168,7 +168,7 @@ fn answers(count: u64) -> String {
     }
 }
 
-/// The cells of a table in columns. The last column is at the left of its room, the others are at the right.
+/// The cells of a table in columns. The last column is aligned to the left, the others to the right.
 fn aligned(table: &[[String; 4]]) -> Vec<String> {
     let width = |column: usize| {
         let cells = table.iter().filter_map(|row| row.get(column));
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Answers without tokens had a dash for their cost, 0 tokens and no note.
+    /// Answers without tokens once had a dash for their cost, 0 tokens and no note.
     #[test]
     fn answers_without_tokens_are_counted() {
         let sums = |answers: u64, without: u64, recorded: Option<f64>| {

@@ -60,7 +60,7 @@ struct State {
     running: Option<AbortHandle>,
     /// The task that asks which machines have the open session open.
     presence: Option<AbortHandle>,
-    /// When this is dropped, the search that was started last ends.
+    /// Dropping this sender ends the search that was started last.
     searching: Option<oneshot::Sender<()>>,
     /// Whether the program itself closes the connection.
     closing: bool,

@@ -320,8 +320,8 @@ async fn review(
     Ok(secrets.map(item).collect())
 }
 
-/// The hashes of the values of environment variables whose names suggest secrets. They are sent because a shared
-/// daemon has other variables.
+/// The hashes of the values of environment variables whose names suggest secrets. This program sends them, because a
+/// shared daemon has other environment variables.
 fn secret_values() -> SecretValues {
     let random = || RandomState::new().build_hasher().finish();
     let salt = format!("{:016x}{:016x}", random(), random());

@@ -287,9 +287,8 @@ impl Keymap {
         }
     }
 
-    /// Returns the keys of `set`, changed by `remaps`. If `remaps` names an action, the action loses its
-    /// default keys; if it names a key, the key loses its default action. The error says what is wrong, and
-    /// where.
+    /// Returns the keys of `set`, changed by `remaps`. If `remaps` names an action, the action loses its default keys.
+    /// If `remaps` names a key, the key loses its default action. The error says what is wrong, and where.
     pub fn remapped(set: KeySet, remaps: &Remaps) -> Result<Self, String> {
         let mut keys = Self::of(set).keys;
         let mut given: HashMap<(Context, Key), Action> = HashMap::new();

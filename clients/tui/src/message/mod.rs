@@ -189,8 +189,8 @@ pub struct TreeQuery {
     pub others: Option<String>,
 }
 
-/// Selects the branches that are shown in full although the leaf has left them. The other branches that the leaf has
-/// left are folded into rows (protocol.md §6.8).
+/// The branches that are shown in full although the leaf has left them. All other branches that the leaf has left are
+/// folded into rows (protocol.md §6.8).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folds {
     /// Whether all branches are open.

@@ -103,11 +103,11 @@ pub struct Hit {
     pub left_here: Option<String>,
 }
 
-/// A word or a filter that no entry has, and a similar one that entries have.
+/// A word or a filter that no entry has, and a similar word or filter that entries have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearWord {
     pub word: String,
-    /// `None` if no similar one is known.
+    /// The similar word or filter; `None` if none is known.
     pub near: Option<String>,
     /// Whether the entries of `near` are hits in place of the entries of `word`.
     pub is_taken: bool,

@@ -333,7 +333,7 @@ impl Model {
         }
     }
 
-    /// Tells the user that the newest entries are on another branch than the one that opens, and which key goes there.
+    /// Notifies the user that the newest entries are not on the branch that opens, and names the key that goes to them.
     fn say_newer(&mut self, turns: u64) {
         let newer = match turns {
             0 => "Newer entries are".to_owned(),

@@ -1,9 +1,8 @@
 //! A whole entry in the preview: parsed once from its JSON, and laid out for a width.
 //!
 //! Text is wrapped between words, and its Markdown is rendered. Fenced code, tool calls and the output of tools keep
-//! their columns.
-//! Images are shown as their names. At most [`SHOWN`] bytes of an entry are shown, since reading a tool result of 20 MB
-//! in a preview makes no sense; copying copies all of it.
+//! their columns. Images are shown as their names. At most [`SHOWN`] bytes of an entry are shown, since reading a tool
+//! result of 20 MB in a preview makes no sense. The whole entry can still be copied.
 
 mod layout;
 #[cfg(test)]

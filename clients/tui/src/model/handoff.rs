@@ -12,7 +12,7 @@ pub struct Handoff {
     pub entry: String,
     /// The preview of that entry.
     pub about: String,
-    /// The session, in the form for the command.
+    /// The path or the id of the session, as an argument of the command.
     session: String,
     /// Whether to begin with a summary of the branch that the leaf leaves.
     pub learned: bool,
@@ -45,7 +45,7 @@ pub enum HandoffState {
 
 impl Handoff {
     pub fn new(agent: Agent, entry: String, about: String, session: &Session) -> Self {
-        // The command finds a path from every directory, but an id only in the session directory.
+        // The command finds a session by its path in any directory, but by its id only in the session directory.
         let path = session.path.as_ref();
         Self {
             agent,

@@ -44,7 +44,7 @@ const WIDE: u16 = 110;
 /// The most steps by which the user can make the preview larger or smaller.
 pub const MOST_STEPS: isize = 4;
 
-/// From this width on, the preview gets more than half of the width, since the tree has enough.
+/// From this width on, the preview gets more than half of the width, since the rest is enough for the tree.
 const VERY_WIDE: u16 = 160;
 
 /// The smallest height for both the tree and the preview.

@@ -83,7 +83,7 @@ pub struct Model {
     pub notice: Option<Notice>,
     /// The session to open when the daemon is connected.
     opening: Option<Target>,
-    /// Keys that are handled when the cursor has arrived.
+    /// Keys that wait until the cursor has arrived.
     held: VecDeque<KeyEvent>,
     /// Whether a session is being opened. Until it is open, no requests about it are possible.
     awaiting: bool,

@@ -8,9 +8,9 @@ use crate::operation::{Agent, ExportFormat};
 pub enum PickerKind {
     /// User messages at which to fork.
     Fork,
-    /// User messages of the active path. Choosing one goes to the position before it.
+    /// User messages of the active path. Choosing a message goes to the position before it.
     Pop,
-    /// Branches. Choosing one moves the cursor to its tip.
+    /// Branches. Choosing a branch moves the cursor to its tip.
     Branches { archived: bool },
     /// Deleted sessions to restore.
     Trash,
@@ -18,7 +18,7 @@ pub enum PickerKind {
     Import,
     /// Formats in which to export.
     Export,
-    /// The secrets in an export with this format, of which each is replaced or stays.
+    /// The secrets in an export with this format. The user decides for each secret whether it is replaced.
     Review { format: ExportFormat },
     /// Agents in which to continue.
     Continue,

@@ -21,8 +21,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Adds a page. Rows of another revision are dropped; if there are too many rows, the rows farthest from
-    /// `focus` are dropped too.
+    /// Adds a page. Drops the rows of another revision. If there are then too many rows, also drops the rows farthest
+    /// from `focus`.
     pub fn insert(&mut self, page: TreePage, focus: usize) {
         if page.revision != self.revision || page.total != self.total {
             self.rows.clear();

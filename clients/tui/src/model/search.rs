@@ -1,7 +1,7 @@
 //! The search over all sessions: the query, the hits by session, and the cursor.
 //!
-//! Each change of the query starts a new search, which stops the running one. Hits appear when they are found; at the
-//! end the answer brings all of them in order. Until the first hit or the answer arrives, the old hits stay on the
+//! Each change of the query starts a new search, which stops the running one. Hits appear when they are found; the
+//! answer at the end has all of them in order. Until the first hit or the answer arrives, the old hits stay on the
 //! screen.
 
 use super::input::Input;
@@ -246,7 +246,7 @@ impl SearchView {
         }
     }
 
-    /// Replaces the word before the cursor with the first completion. Returns whether there is one.
+    /// Replaces the word before the cursor with the first completion. Returns whether there is a completion.
     pub fn take_completion(&mut self) -> bool {
         let QueryCompletion { start, items } = std::mem::take(&mut self.completion);
         let Some((text, _)) = items.first() else {
@@ -270,7 +270,7 @@ impl SearchView {
         self.changed()
     }
 
-    /// Searches only one session from now on, or all of them.
+    /// From now on, searches only one session, or all sessions.
     pub fn search_within(&mut self, session: Option<(String, String)>) -> Vec<Effect> {
         self.within = session;
         self.changed()
@@ -359,8 +359,8 @@ impl SearchView {
             }
         };
         let place = self.cursor_place();
-        // The hits of further pages are less relevant. They come after the others, even if their session is in the list
-        // already.
+        // The hits of further pages are less relevant. They come after the hits of earlier pages, even if their session
+        // is in the list already.
         let mut first = self.groups.len();
         if !self.paging {
             if self.stale {
@@ -400,7 +400,8 @@ impl SearchView {
             (HitLine::Hit(hit), Some((session_id, entry_id))) => {
                 hit.session_id == *session_id && hit.entry_id == *entry_id
             }
-            // If the user has not moved the cursor, it is on the first hit, and not on a similar word above the hits.
+            // If the user has not moved the cursor, the cursor is on the first hit, and not on a similar word above the
+            // hits.
             (HitLine::Hit(_), None) => !self.moved,
             _ => false,
         };

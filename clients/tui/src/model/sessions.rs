@@ -51,10 +51,11 @@ pub struct SessionList {
     generation: u64,
     /// Whether a page is requested.
     pub loading: bool,
-    /// The present time since the program's start, and the time of the open request.
+    /// The present time, since the program's start.
     pub now: Duration,
     /// The time of the program's start, in seconds since 1970.
     pub started: i64,
+    /// The time of the open request, since the program's start.
     asked_at: Duration,
     /// Whether to request the list again after the answer to the open request.
     again: bool,

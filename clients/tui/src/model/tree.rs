@@ -42,8 +42,8 @@ pub struct TreeView {
     pub folds: Folds,
     /// Whether archived branches are shown.
     pub archived: bool,
-    /// Whether the request asks for the names of the sessions that come from entries. The first request does not: the
-    /// daemon must read the list of sessions for these names, and the tree is shown before that.
+    /// Whether the request asks for the names of the sessions that come from entries. The first request does not, so
+    /// that the tree is shown before the daemon has read the list of sessions.
     names_sessions: bool,
     pub label_times: bool,
     pub leaf: Option<String>,
@@ -57,11 +57,11 @@ pub struct TreeView {
     /// The row at which the leaf of the session file is shown: its own row, or the row of the nearest visible ancestor.
     pub others_row: Option<String>,
     generation: u64,
-    /// The position of the next page that moves the cursor, if one is wanted.
+    /// The position of the next page that moves the cursor, if such a page is wanted.
     wanted: Option<PagePosition>,
     /// The position to which the cursor is going, until it has arrived.
     going: Option<PagePosition>,
-    /// Whether the user has moved the cursor since that page was requested.
+    /// Whether the user has moved the cursor since the page that moves the cursor was requested.
     moved: bool,
     /// Whether a request is open whose answer replaces the rows.
     pub reloading: bool,

@@ -95,7 +95,7 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
         _ => "/".to_owned(),
     };
     let begin = text::width(&prompt);
-    // Of a long text the end is shown, since the cursor is there.
+    // If the text is too long, its end is shown, since the cursor is there.
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
     let columns = usize::from(area.width);
@@ -231,7 +231,7 @@ fn compared(model: &Model) -> &'static str {
     view.map_or("", |view| beyond(view.top, view.height, view.lines().len()))
 }
 
-/// The arrows to the lines above and below those that are visible, as the help has them.
+/// Arrows that say whether there are lines above and below the visible lines. The help has the same arrows.
 pub(super) fn beyond(top: usize, height: usize, total: usize) -> &'static str {
     match (top > 0, top + height < total) {
         (false, false) => "",

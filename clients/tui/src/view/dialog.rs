@@ -125,7 +125,7 @@ fn focus_rows(
 ) -> Option<(Vec<String>, (usize, usize))> {
     let focus = choose.focus.as_ref()?;
     let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
-    // Other rows are needed for the choices, two lines of keys and the border.
+    // The choices, two lines of keys and the border need the other rows.
     let spare = usize::from(model.size.1).saturating_sub(choose.choices().len() + 4);
     let most = spare.clamp(1, FOCUS_ROWS);
     let first = (row + 1).saturating_sub(most);

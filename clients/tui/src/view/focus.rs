@@ -1,4 +1,4 @@
-//! Draws the editor for the focus of a compaction or merge: what its summary must keep.
+//! Draws the editor for the focus of a compaction or merge. The focus says what the summary must keep.
 
 use super::parts::{COLUMNS, key_lines, put_cursor, wrapped};
 use super::popup;

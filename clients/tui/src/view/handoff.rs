@@ -11,7 +11,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// The preferred width in columns, in which most commands fit on two lines.
+/// The preferred width in columns. With this width most commands fit on two lines.
 const COLUMNS: u16 = 76;
 
 pub fn draw(model: &Model, frame: &mut Frame, handoff: &Handoff) {

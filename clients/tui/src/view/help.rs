@@ -103,8 +103,7 @@ fn context(model: &Model) -> Context {
     }
 }
 
-/// Returns the keys of the focused part by topic, then the keys of other parts that are different
-/// there.
+/// Returns the keys of the focused part by topic, then the keys of the other parts for actions whose keys differ there.
 fn blocks(model: &Model) -> Vec<Block> {
     let keymap = &model.settings.keymap;
     let first = context(model);

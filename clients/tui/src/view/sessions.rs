@@ -24,7 +24,8 @@ const NAME: &str = "  session";
 const MESSAGES: usize = 9;
 const WHEN: usize = 4;
 
-/// The most columns for the names of machines, and those for tags and marks. On a wide screen each may have a quarter.
+/// The most columns for the names of machines, and the most columns for tags and marks. On a wide screen, each may have
+/// a quarter of the width.
 const MOST_ELSEWHERE: usize = 32;
 const MOST_MARKS: usize = 28;
 

@@ -283,8 +283,8 @@ fn text_style(row: &Row, theme: &Theme) -> Style {
     }
 }
 
-/// Cuts the spans to `room` columns, with `…` at the cut. The last span that is shown gives a column to `…`, even if it
-/// fits.
+/// Cuts the spans to `room` columns, with `…` at the cut. If the last shown span fits exactly, it loses one column to
+/// `…`.
 fn cut_spans(spans: &mut Vec<Span<'static>>, room: usize) {
     if spans.iter().map(Span::width).sum::<usize>() <= room {
         return;

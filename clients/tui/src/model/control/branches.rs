@@ -8,8 +8,8 @@ use crate::model::input::Input;
 use crate::operation::Operation;
 
 impl Model {
-    /// If the cursor is on a row of several branches, opens this row, since none of the branches is selected
-    /// alone. Returns the effects; `None` if it is another row.
+    /// If the cursor is on a row of several branches, opens this row, since no single branch is selected. Returns the
+    /// effects; `None` for any other row.
     fn open_several(&mut self) -> Option<Vec<Effect>> {
         let several = self.tree.selected().is_some_and(|row| row.branches > 1);
         several.then(|| {

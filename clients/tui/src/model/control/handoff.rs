@@ -113,7 +113,7 @@ impl Model {
         Vec::new()
     }
 
-    /// Tells the user what to do next after the agent has ended.
+    /// After the agent has ended, says what the user can do next.
     pub(in crate::model) fn ran(
         &mut self,
         agent: Agent,

@@ -31,8 +31,8 @@ impl Model {
         Vec::new()
     }
 
-    /// Opens or closes all tool calls, or all thinking. Also tells the user, since the shown entry
-    /// may have none.
+    /// Opens or closes all tool calls, or all thinking. Also notifies the user, since the shown entry may have no such
+    /// parts.
     pub(super) fn close_parts(&mut self, action: Action) -> Vec<Effect> {
         let (what, is_closed) = match action {
             Action::ToggleTools => ("Tool calls are", self.preview.toggle_tools()),

@@ -8,7 +8,7 @@ use crate::model::picker::{Picker, PickerItem, PickerKind};
 use crate::operation::{Agent, ExportFormat, Operation, import_of};
 use crossterm::event::KeyCode;
 
-/// The number of items by which a page key moves.
+/// The number of items by which a page key moves the selection.
 const PAGE: isize = 8;
 
 impl Model {

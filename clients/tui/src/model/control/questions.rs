@@ -1,6 +1,6 @@
 //! Questions and messages of other clients to the user.
 //!
-//! A question takes the focus by itself only if the user is not typing. If a key then comes too soon to be an
+//! A question takes the focus by itself only if the user is not typing. If a key comes too soon after that to be an
 //! answer, the question gives the focus back.
 
 use crate::keys::{Action, Context, Key};

@@ -6,7 +6,7 @@ use crate::model::search::HitLine;
 use crate::model::{Model, Screen};
 
 impl Model {
-    /// Shows the search over all sessions. The query of the list or of the tree is taken over.
+    /// Shows the search over all sessions. The search starts with the query of the list or of the tree.
     pub(super) fn search_all(&mut self) -> Vec<Effect> {
         let begun = match self.screen {
             Screen::Sessions => &mut self.sessions.search,

@@ -134,7 +134,7 @@ impl Model {
         }
     }
 
-    /// Handles a letter without an action: it begins a search, or a message says which key does.
+    /// Handles a letter without an action. The letter begins a search, or a message says which key begins a search.
     fn letter_without_action(&mut self, key: Key, letter: char) -> Vec<Effect> {
         if self.settings.keymap.searches_by_letters {
             self.tree.typing = true;

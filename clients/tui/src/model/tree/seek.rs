@@ -48,8 +48,8 @@ impl Seek {
 }
 
 impl TreeView {
-    /// Closes the branch or the list that begins at the cursor. If there is none, moves to the start of the
-    /// cursor's branch.
+    /// Closes the branch or the list that begins at the cursor. If neither begins at the cursor, moves to the start of
+    /// the cursor's branch.
     pub fn fold_or_up(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -85,7 +85,7 @@ impl TreeView {
         Vec::new()
     }
 
-    /// Moves to the next or the previous message of a person. Returns whether there may be one.
+    /// Moves to the next or the previous message of a person. Returns whether there may be such a message.
     pub fn seek_prompt(&mut self, forward: bool) -> bool {
         let (cursor, total) = (self.cursor, self.rows.total());
         self.seek = match forward {
@@ -101,7 +101,7 @@ impl TreeView {
         !self.search.text().trim().is_empty() || !self.found.is_empty()
     }
 
-    /// Moves to the next or the previous hit. Returns whether there may be one.
+    /// Moves to the next or the previous hit. Returns whether there may be such a hit.
     pub fn seek_hit(&mut self, forward: bool) -> bool {
         self.typing = false;
         let (cursor, total) = (self.cursor, self.rows.total());
