@@ -1,6 +1,6 @@
 //! The agents and services whose conversations can be imported: the one list of their names.
 
-/// Passes the tools and their names to the macro `$list`: first the agents that can continue a conversation.
+/// Passes the tools and their names to the macro `$list`. The agents that can continue a conversation come first.
 #[macro_export]
 macro_rules! each_tool {
     ($list:ident) => {

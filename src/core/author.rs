@@ -1,4 +1,4 @@
-//! The writer of an entry, by its own word: the member `by` (session-file.md §1.4).
+//! The writer of an entry, as the member `by` of the entry names it (session-file.md §1.4).
 
 use crate::json;
 use crate::name;
@@ -6,7 +6,7 @@ use memchr::memmem;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The most characters of the name of a user or of a machine.
+/// The longest name of a user or of a machine, in characters.
 pub const MOST_CHARS: usize = 64;
 /// The member of an entry that names its writer.
 const MEMBER: &str = "by";
@@ -45,7 +45,8 @@ pub fn short(text: &str) -> String {
     name::normalized(text).chars().take(MOST_CHARS).collect()
 }
 
-/// The entry without the writer that it names. The member `by` of another program stays.
+/// The entry without the member `by`, if this member names a writer. A `by` that another program wrote in another form
+/// stays.
 pub fn without(entry: &[u8]) -> Cow<'_, [u8]> {
     match Author::of(entry) {
         Some(_) => Cow::Owned(json::without_member(entry, MEMBER)),
@@ -53,7 +54,7 @@ pub fn without(entry: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The member that names a writer, to be added to lines.
+/// The member `by` of one writer, which is added to lines.
 #[derive(Debug, Clone)]
 pub struct Signature(Arc<[u8]>);
 

@@ -3,8 +3,8 @@
 
 use std::slice::SliceIndex;
 
-/// A file offset or length as an index. A value that does not fit becomes the greatest index. No buffer is that long,
-/// so every later `get` fails.
+/// A file offset or length as an index. A value that does not fit becomes the greatest index. No buffer is so long, so
+/// every later `get` returns `None`.
 pub fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }

@@ -1,7 +1,7 @@
 //! Defects that `tests/simulation` puts into the program, to see whether its checks notice them.
 //!
-//! A defect is named by the fact that it breaks (session-file.md §3.7). Without the feature `simulation` there is none, and
-//! the compiler leaves its code out.
+//! The name of a defect is the fact that the defect breaks (session-file.md §3.7). Without the feature `simulation`
+//! there are no defects, and the compiler leaves out their code.
 
 #[cfg(feature = "simulation")]
 use std::cell::Cell;
@@ -11,7 +11,7 @@ thread_local! {
     static BROKEN: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Gives the code that runs on this thread the defect that breaks this fact.
+/// Puts the defect that breaks this fact into the code that runs on this thread. `None` removes the defect.
 #[cfg(feature = "simulation")]
 pub fn put(fact: Option<&'static str>) {
     BROKEN.set(fact);

@@ -118,8 +118,7 @@ fn branch_summary(entry: &[u8]) -> Option<AgentMessage> {
     Some(message)
 }
 
-/// The message of a compaction. An empty summary makes a message too: it shows that something came
-/// before.
+/// The message of a compaction. An empty summary also makes a message, which shows that something came before.
 fn compaction_summary(entry: &[u8]) -> AgentMessage {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
     MessageBuilder::new(Role::CompactionSummary)

@@ -28,7 +28,7 @@ pub(super) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// Adds the calls of an assistant message. The calls of the assistant message before must be closed.
+    /// Adds the calls of an assistant message. The calls of the previous assistant message must be closed already.
     pub(super) fn open(&mut self, message: &[u8]) {
         let content = json::get(message, "content").unwrap_or_default();
         let Ok(mut blocks) = Elements::open(content, 0) else {

@@ -25,7 +25,7 @@ pub(crate) enum ContentBlock<'a> {
 pub(crate) struct ToolCallBlock<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Cow<'a, str>,
-    /// Raw JSON, an object if the writer kept to the format; empty if absent.
+    /// Raw JSON, an object if the writer followed the format; empty if absent.
     pub arguments: &'a [u8],
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn of(message: &[u8]) -> &[u8] {
     json::get(message, "content").unwrap_or_default()
 }
 
-/// Estimated tokens of a message: its characters, including thinking and arguments, divided by four and rounded up; an
-/// image is [`IMAGE_TOKENS`] (semantics.md §2).
+/// Estimated tokens of a message: its characters, including thinking and arguments, divided by four and rounded up. An
+/// image counts as [`IMAGE_TOKENS`] (semantics.md §2).
 pub(crate) fn estimated_tokens(message: &AgentMessage) -> u64 {
     let member = |name| json::get(&message.json, name).unwrap_or_default();
     let characters = match message.role {

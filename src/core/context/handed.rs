@@ -1,5 +1,5 @@
 //! The context of a path that is handed over to another agent (protocol.md §3.18). An import compares the other agent's
-//! conversation with this context later, so the handover and the import must compute the same one.
+//! conversation with this context later, so the handover and the import must compute the same context.
 
 use super::{Format, Kept, PathStep, build_within};
 use crate::entry::Kind;
@@ -15,7 +15,7 @@ pub const MAX_BYTES: usize = 512 << 20;
 pub struct PathMessage {
     /// One JSON object.
     pub json: Vec<u8>,
-    /// The id of the entry of the message; empty for a tool result that was made up for a call without one.
+    /// The id of the entry of the message; empty for a tool result that was added for a call without a result.
     pub entry_id: String,
     /// Whether another agent's program wrote the message for its own model, and an import copied it.
     pub is_scaffolding: bool,

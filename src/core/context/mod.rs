@@ -76,13 +76,13 @@ pub(crate) enum ContentEdit {
     Content(Vec<u8>),
 }
 
-/// The part of a path in the context: all of it, or the part that its latest compaction kept and the entries after that
-/// compaction.
+/// The part of a path that is in the context: the whole path, or the entries that the latest compaction keeps and the
+/// entries after this compaction.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept {
     /// Index of the latest compaction.
     latest: Option<usize>,
-    /// Index of the first entry that counts; the index of the compaction if it keeps nothing.
+    /// Index of the first entry that counts; the index of the compaction if the compaction keeps nothing.
     first: usize,
 }
 
@@ -113,13 +113,13 @@ impl Kept {
         path.get(self.latest?)
     }
 
-    /// The entries before the compaction that it keeps; none without a compaction.
+    /// The entries that the compaction keeps, which are before it; none without a compaction.
     pub(crate) fn before<'p>(&self, path: &'p [PathStep]) -> &'p [PathStep] {
         let end = self.latest.unwrap_or_default();
         path.get(self.first..end).unwrap_or_default()
     }
 
-    /// The entries after the compaction; the whole path without one.
+    /// The entries after the compaction; the whole path without a compaction.
     pub(crate) fn after<'p>(&self, path: &'p [PathStep]) -> &'p [PathStep] {
         let start = self.latest.map_or(0, |latest| latest + 1);
         path.get(start..).unwrap_or_default()
@@ -224,9 +224,8 @@ pub fn settings(
 }
 
 /// The size of the context at the end of a path, in tokens: the provider's last count plus an estimate of later entries
-/// (⌈characters/4⌉, 1,200 for an image). A count is ignored if it is about another context: if it is from before a
-/// compaction or an edit, or copied from another branch. Reads bodies one at a time, from the end, and no more than
-/// needed.
+/// (⌈characters/4⌉, 1,200 for an image). A count of another context is ignored: a count from before a compaction or an
+/// edit, or a count copied from another branch. Bodies are read one at a time, from the end, and no more than needed.
 pub fn tokens(
     path: &[PathStep],
     kept: Kept,
@@ -496,8 +495,8 @@ pub fn current_model(
     model(above, &MessageCollector::new(Format::Agent), body)
 }
 
-/// The model last used or set. `above` leads to the root, and says for each step whether it is in the context. Entries
-/// that name no model are skipped. Of the answers before the context only the nearest one is read.
+/// The model last used or set. `above` leads to the root, and says for each step whether the step is in the context.
+/// Entries that name no model are skipped. Of the answers before the context only the nearest one is read.
 fn model(
     above: impl Iterator<Item = (bool, PathStep)>,
     collected: &MessageCollector,

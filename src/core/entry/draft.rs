@@ -3,7 +3,7 @@
 use crate::bytes::part;
 use crate::json::{self, Elements};
 
-/// The content of a message or custom_message, as an editor takes it.
+/// The content of a message or custom_message, in the form for an editor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft {
     pub text: String,

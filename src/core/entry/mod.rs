@@ -27,7 +27,7 @@ pub(crate) const UNARCHIVED: &str = "treelined.unarchived";
 pub(crate) const SHED: &str = "treelined.shed";
 /// The `customType` of the record that changes the tags of the session.
 pub const TAGS: &str = "treelined.tags";
-/// The `customType` of the record that says where in git the session is.
+/// The `customType` of the record that has the branch, commit and worktree of the session in git.
 pub const GIT: &str = "treelined.git";
 /// The cause of records that do not move the leaf.
 pub(crate) const NO_MOVE: &str = "";
@@ -221,7 +221,7 @@ pub struct Envelope<'a> {
     pub kind: Kind,
     pub id: Option<Cow<'a, str>>,
     pub parent: Parent<'a>,
-    /// The text of the file. It is ISO 8601 if the writer kept to the format.
+    /// The text in the file. It is ISO 8601 if the writer followed the format.
     pub timestamp: Option<Cow<'a, str>>,
     pub facts: Facts<'a>,
     /// Present for an entry that was appended in the background (session-file.md §4.9).

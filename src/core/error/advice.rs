@@ -148,7 +148,7 @@ advice! {
 mod tests {
     use super::*;
 
-    /// Clients once learned the failure but not its remedy. Each kind has both, in whole sentences.
+    /// Clients once got a failure without its remedy. Each kind has both, in whole sentences.
     #[test]
     fn every_kind_says_what_happened_and_what_to_do() {
         for kind in Kind::ALL {

@@ -65,7 +65,7 @@ impl Error {
         )
     }
 
-    /// The error for an entry from a client that breaks protocol.md §9 in the member `field`; `index` is the
+    /// The error for an entry from a client if the member `field` of the entry breaks protocol.md §9. `index` is the
     /// index of the entry in the request.
     pub fn entry_invalid(index: usize, field: impl Into<String>, reason: &str) -> Self {
         let field = field.into();

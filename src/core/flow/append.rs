@@ -145,7 +145,7 @@ impl<'a> Planner<'a> {
         self.is_full || self.background.is_some_and(|before| before != background)
     }
 
-    /// Whether an operation has been planned that is not written.
+    /// Whether a planned operation is not written yet.
     pub fn has_planned(&self) -> bool {
         !self.ahead.is_empty()
     }
@@ -178,7 +178,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The target of a label or an edit, which must exist: otherwise the entry would have no effect.
+/// The target of a label or an edit. The target must exist, since otherwise the entry would have no effect.
 fn target(entry: &NewEntry) -> Option<String> {
     if !matches!(entry.type_name.as_str(), "label" | "context_edit") {
         return None;

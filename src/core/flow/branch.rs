@@ -25,8 +25,8 @@ pub fn plan_name(tree: &Tree, source: &dyn Source, head: Node, name: Option<&str
 }
 
 /// Archives the branch that begins with `head`; the leaf must not be in it. `within` are the first entries of branches
-/// inside it, and each gets its own record. Plans no line for a branch that is archived already. Fails with `leafMoved`
-/// if the file opens in the branch: another program works there.
+/// inside this branch, and each of them gets its own record. Plans no line for a branch that is archived already. Fails
+/// with `leafMoved` if the file opens in the branch: another program works there.
 pub fn plan_archive(
     tree: &Tree,
     source: &dyn Source,

@@ -34,8 +34,8 @@ pub struct CompactionPlan {
     pub prefix_nodes: Vec<Node>,
     /// The context edits of these entries.
     pub edits: Edits,
-    /// The ids of the entries of `history` and of `turn_prefix`, if their bodies have more bytes than the limit; then
-    /// these two lists are empty.
+    /// The ids of the entries of `history` and of `turn_prefix`, if their bodies have more bytes than the limit. Then
+    /// the lists of bodies are empty.
     pub ids: Option<(Vec<String>, Option<Vec<String>>)>,
     /// The summary of the previous compaction, as stored.
     pub previous_summary: Option<String>,
@@ -48,7 +48,7 @@ pub struct CompactionPlan {
 }
 
 impl CompactionPlan {
-    /// Frees the bodies. Names, places and edits stay.
+    /// Frees the bodies. Ids, nodes and edits stay.
     pub fn forget_bodies(&mut self) {
         self.history = Vec::new();
         if let Some(prefix) = &mut self.turn_prefix {
@@ -61,7 +61,7 @@ impl CompactionPlan {
 #[derive(Debug, Clone)]
 pub struct Compaction {
     pub summary: String,
-    /// The first kept entry; `None` if nothing is kept: the new entry then names itself.
+    /// The first kept entry. If nothing is kept, this is `None`, and the new entry names itself.
     pub first_kept_entry_id: Option<String>,
     pub tokens_before: u64,
     /// Raw JSON.

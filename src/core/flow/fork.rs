@@ -34,9 +34,9 @@ pub struct End {
 pub struct ForkPlan {
     /// From the root to the tip, without label entries.
     pub kept: Vec<Node>,
-    /// The current labels of kept entries, as their `label` entries, in file order.
+    /// The `label` entries that set the current labels of kept entries, in file order.
     pub labels: Vec<Node>,
-    /// For each entry that a kept compaction names and the fork leaves out: the next kept entry.
+    /// For each entry that a kept compaction names and that the fork leaves out: the next kept entry.
     boundaries: HashMap<String, String>,
 }
 

@@ -33,7 +33,7 @@ pub struct PlannedLines {
     pub entry_ids: Vec<EntryId>,
     /// For several operations that are written together: the number of lines up to the end of each.
     pub ends: Vec<usize>,
-    /// Whether an append has steps, and not bookkeeping alone.
+    /// Whether the lines of an append include a step, and not only bookkeeping.
     pub has_steps: bool,
     /// Whether a record was added as the last line, so that the file opens at the same position as before
     /// (session-file.md §4.3).
@@ -49,7 +49,7 @@ pub struct PlannedLines {
 pub enum LeafAfter {
     /// The position where the file opens.
     OfFile,
-    /// The last entry of the operation. The file still opens where it did.
+    /// The last entry of the operation. The file opens at the same position as before.
     Own,
     /// The leaf before the write.
     Stays,

@@ -86,8 +86,8 @@ pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     })
 }
 
-/// Plans the way to the end of a candidate. If the end is a user message, the leaf moves to it. [`plan`] would move the
-/// leaf above the message, but the candidate may consist of this message only.
+/// Plans a navigation to the end of a candidate. If the end is a user message, the leaf moves to it. [`plan`] would
+/// move the leaf above the message, but the candidate may consist of this message only.
 pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
     let old_leaf = tree.leaf();
     if tree.is_same_conversation(old_leaf, Some(tip)) {
@@ -168,8 +168,9 @@ pub fn plan_merge_from(tree: &Tree, session_id: &str, other: &Tree, tip: Node) -
     })
 }
 
-/// Whether `tree` has the entry `node` of `other` too. An equal id is not enough, since clients choose ids. Their
-/// parents are compared too. Bookkeeping is skipped, since a fork leaves out labels and may begin in the middle.
+/// Whether `tree` has the entry `node` of `other` too. An equal id is not enough, since clients choose ids. So the
+/// steps above the two entries are compared too. Bookkeeping is skipped, since a fork leaves out labels. If no step is
+/// above `node`, only the entries are compared, since a session may begin in the middle of the path of another session.
 fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     let Some(own) = tree.find(other.id(node)) else {
         return false;
@@ -180,7 +181,8 @@ fn is_shared(tree: &Tree, other: &Tree, node: Node) -> bool {
     has_parent && tree.kind(own) == other.kind(node) && tree.timestamp(own) == other.timestamp(node)
 }
 
-/// If this branch of another session was merged before: the summary that the merge wrote, on the path to the leaf.
+/// The summary that an earlier merge of this branch of another session wrote on the path to the leaf; `None` if there
+/// is none.
 pub fn merged_before(tree: &Tree, session_id: &str, tip_id: &str) -> Option<Node> {
     let copies = tree.copies_of(session_id, tip_id).into_iter().rev();
     let is_here = |node: Node| tree.leaf().is_some_and(|leaf| tree.is_ancestor(node, leaf));
@@ -217,7 +219,7 @@ pub fn plan_archive(tree: &Tree, head: Node) -> Navigation {
 }
 
 impl NavigationPlan {
-    /// The entries to summarize, without those that the nearest compaction covers (protocol.md §4.5).
+    /// The entries to summarize, without the entries that the nearest compaction covers (protocol.md §4.5).
     pub fn entries(&self) -> &[Node] {
         self.abandoned.get(self.compacted..).unwrap_or_default()
     }
@@ -254,9 +256,9 @@ impl NavigationPlan {
         kept.iter().copied().filter(counts).collect()
     }
 
-    /// Entries whose text may be the goal of the branch, the best first. First the target, if it is on the old path and
-    /// its text goes back to the editor; then the user messages of the branch, oldest first; then the user messages
-    /// above the branch, nearest first.
+    /// Entries whose text may be the goal of the branch, the best first. The target is first, if it is on the old path
+    /// and its text goes back to the editor. Then come the user messages of the branch, oldest first, and the user
+    /// messages above the branch, nearest first.
     pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
         let ancestor = self.common_ancestor_id.as_ref();
         let ancestor = ancestor.and_then(|id| tree.find(id.as_str()));

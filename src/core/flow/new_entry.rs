@@ -30,7 +30,7 @@ pub struct NewEntry {
 /// The parent of a new entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewParent {
-    /// The entry before it; for the first one the leaf.
+    /// The entry before the new entry; for the first new entry, the leaf.
     Previous,
     /// This entry; `None` makes a root.
     Named(Option<String>),
@@ -82,7 +82,7 @@ impl NewEntry {
         Ok(entry)
     }
 
-    /// Its members as one JSON object, without type, id, parent and timestamp.
+    /// The members of the entry as one JSON object, without type, id, parent and timestamp.
     pub fn object(&self) -> Vec<u8> {
         let mut object = self.members.clone();
         match object.first_mut() {
@@ -228,7 +228,7 @@ impl NewEntry {
     }
 }
 
-/// Normalizes the texts at `places` in `members`; the places must be in order. A text that is normalized already keeps
+/// Normalizes the texts at `places` in `members`. `places` must be in order. A text that is normalized already keeps
 /// its bytes.
 pub(super) fn with_normal_names(
     members: &[u8],

@@ -85,7 +85,7 @@ impl<'a> PathRules<'a> {
         Ok(())
     }
 
-    /// Whether the target is on the path that ends at `parent_id`, is kept by its latest compaction, and
+    /// Whether the target is on the path that ends at `parent_id`, is kept by the latest compaction of this path, and
     /// makes a message.
     fn is_message(&mut self, target_id: &str, parent_id: Option<&str>) -> Result<bool> {
         if !self.paths.is_on_path(target_id, parent_id) {
@@ -159,7 +159,7 @@ fn is_edit(entry: &NewEntry) -> bool {
     entry.type_name == "context_edit"
 }
 
-/// The id of the entry that a compaction names as the first one it keeps.
+/// The id of the entry that a compaction names as the first kept entry.
 fn first_kept(entry: &NewEntry) -> Option<String> {
     if entry.type_name != "compaction" || entry.keeps_nothing {
         return None;

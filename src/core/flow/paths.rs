@@ -114,7 +114,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The path above a node of the tree, walked as far as the tests so far needed.
+/// The path above a node of the tree, up to the highest entry that a test has needed so far.
 #[derive(Default)]
 struct Climb {
     from: Option<Node>,

@@ -19,8 +19,9 @@ pub struct PickedMessage {
 }
 
 /// Plans copies at the leaf, in the given order. The messages are copied byte for byte, except for id, parent,
-/// timestamp, `copiedFrom` and the writer. If the source is another session, `copiedFrom` also names the session. Only messages can
-/// be copied (`invalidParams`), and calls only with all their results right after them (`unansweredToolCalls`).
+/// timestamp, `copiedFrom` and the writer. If the source is another session, `copiedFrom` also names the session. Fails
+/// with `invalidParams` for an entry that is not a message, and with `unansweredToolCalls` for calls without all their
+/// results right after them.
 pub fn plan(
     tree: &Tree,
     source: &dyn Source,

@@ -12,7 +12,7 @@ use crate::tree::{Node, Tree};
 pub struct ShedBranch {
     /// The id of the first entry.
     pub entry_id: String,
-    /// The id of the entry from which the branch hangs; `None` for a root.
+    /// The id of the entry above the branch; `None` for a root.
     pub fork_id: Option<String>,
     /// The number of entries.
     pub entries: u64,
@@ -87,8 +87,8 @@ pub fn records(tree: &Tree, source: &dyn Source, branches: &[ShedBranch]) -> Vec
         .collect()
 }
 
-/// The line in the place of a record whose branch comes back while other lines name the record: a leaf record that moves
-/// nothing, with the same id and position.
+/// The line that replaces a record when its branch comes back, if other lines name the record. This line is a leaf
+/// record with the same id and position that moves nothing.
 pub fn left_record(record: &[u8]) -> Option<Vec<u8>> {
     let [id, parent, timestamp] = json::get_each(record, ["id", "parentId", "timestamp"]);
     let (id, timestamp) = (id?, timestamp?);

@@ -1,4 +1,4 @@
-//! Records the tags of a session and its place in git. The records do not move the leaf
+//! Records the tags of a session, and its branch, commit and worktree in git. The records do not move the leaf
 //! (session-file.md §4.8).
 
 use super::leaf;
@@ -22,7 +22,7 @@ pub fn plan_tags(
     record(tree, source, TAGS, &tags::change(add, remove))
 }
 
-/// Records the session's place in git: branch, commit and worktree.
+/// Records the branch, commit and worktree of the session in git.
 pub fn plan_git(tree: &Tree, source: &dyn Source, git: &GitPlace) -> PlannedLines {
     record(tree, source, GIT, &git.data())
 }

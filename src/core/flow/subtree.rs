@@ -12,7 +12,7 @@ pub struct SubtreeEntry {
     pub node: Node,
     /// The nearest ancestor that is in the subtree.
     pub parent: Option<Node>,
-    /// For a compaction, the entry with which its kept part begins, if the subtree leaves out the stored one.
+    /// For a compaction whose stored first kept entry is not in the subtree: the new first kept entry.
     pub boundary: Option<Node>,
 }
 
@@ -21,14 +21,13 @@ pub struct SubtreeEntry {
 pub struct SubtreePlan {
     /// In file order, without label entries.
     pub kept: Vec<SubtreeEntry>,
-    /// The current labels of kept entries, as their `label` entries, in file order.
+    /// The `label` entries that set the current labels of kept entries, in file order.
     pub labels: Vec<Node>,
     /// The leaf of the new session.
     pub leaf: Option<Node>,
 }
 
-/// The subtree of `top`. `boundary` reads the entry with which the kept part of a compaction begins. Linear in the
-/// entries of the subtree.
+/// The subtree of `top`. `boundary` reads the first kept entry of a compaction. Linear in the entries of the subtree.
 pub fn plan(
     tree: &Tree,
     top: Node,
@@ -68,7 +67,7 @@ pub fn plan(
     Ok(SubtreePlan { kept, labels, leaf })
 }
 
-/// The path from the top to the entry of a depth-first walk.
+/// A depth-first walk, with the path from the top of the subtree to the current entry.
 struct SubtreeWalk<'t> {
     tree: &'t Tree,
     /// The current entry and its ancestors, by depth.

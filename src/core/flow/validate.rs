@@ -7,7 +7,7 @@ use crate::shape::{self, Shape, ShapeFault};
 
 /// Deepest nesting of arrays and objects in an entry that a client sends.
 const MAX_NESTING: usize = 256;
-/// `custom` entries of these types are the daemon's own.
+/// Only the daemon writes `custom` entries whose type begins with this text.
 const RESERVED_CUSTOM_PREFIX: &str = "treelined.";
 
 /// Refuses nesting that common parsers cannot read.

@@ -35,7 +35,7 @@ pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> 
     Ok((scanned.ok_or(BadLine::NotAnObject)?, end))
 }
 
-/// The members with which the format begins every entry, in its order.
+/// The members at the start of every entry, in the order of the format.
 const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
 
 /// The raw values of the relevant members, empty if absent. Which of them count depends on the `type`, which may
@@ -69,7 +69,7 @@ struct RawEntry<'a> {
     copied_from: &'a [u8],
 }
 
-/// Validates the value at `at`; `None` if it is not an object with a type.
+/// Validates the value at `at`; `None` if the value is not an object with a type.
 fn scan_value(text: &[u8], at: usize) -> Result<(Option<Line<'_>>, usize), Malformed> {
     if text.get(at) != Some(&b'{') {
         return Ok((None, json::skip_value(text, at)?));
@@ -297,7 +297,7 @@ impl<'a> RawEntry<'a> {
 #[derive(Default)]
 struct RawMessage<'a> {
     role: &'a [u8],
-    /// Whether its content has text that is not blank.
+    /// Whether the content has text that is not blank.
     has_text: bool,
     has_content: bool,
     tool_name: &'a [u8],
@@ -418,7 +418,7 @@ fn walk_block(text: &[u8], at: usize) -> Result<(bool, usize), Malformed> {
     Ok((is_text && !is_blank(shown), members.end()))
 }
 
-/// Whether a value is blank: a string of which JavaScript's `trim` leaves nothing, or not a string.
+/// Whether a value is blank: JavaScript's `trim` leaves nothing of the string, or the value is not a string.
 fn is_blank(raw: &[u8]) -> bool {
     json::chars(raw).all(|c| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }
