@@ -45,8 +45,7 @@ pub fn short(text: &str) -> String {
     name::normalized(text).chars().take(MOST_CHARS).collect()
 }
 
-/// The entry without the member `by`, if this member names a writer. A `by` that another program wrote in another form
-/// stays.
+/// The entry without the member `by`, if this member names a writer. A `by` in any other form stays.
 pub fn without(entry: &[u8]) -> Cow<'_, [u8]> {
     match Author::of(entry) {
         Some(_) => Cow::Owned(json::without_member(entry, MEMBER)),

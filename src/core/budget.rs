@@ -15,9 +15,10 @@ pub const KNOWN_FILES_BYTES: usize = 96 << 20;
 /// The statistics of one session by role. Larger statistics are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
 
-/// The newest rows of the team's sessions; older rows are read again for each page (`fleet::team`). Three things take
-/// more memory in addition. The part of the older rows that was read last takes up to the same limit. The sessions that
-/// others have open take up to the same limit. The ids of a team that has few sessions take up to twice the limit.
+/// The newest rows of the team's sessions; older rows are read again for each page (`fleet::team`). Three more things
+/// take memory that this limit does not count. The part of the older rows that was read last takes up to the same
+/// limit. The sessions that others have open take up to the same limit. The ids of a team that has few sessions take up
+/// to twice the limit.
 pub const TEAM_BYTES: usize = 12 << 20;
 /// The rows that lists have shown last, and their JSON. Other rows are made again (`service::daemon::shown_rows`).
 pub const SHOWN_ROWS_BYTES: usize = 2 << 20;

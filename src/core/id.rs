@@ -38,11 +38,11 @@ id!(
     pub SessionId
 );
 id!(
-    /// Names one question put to clients (protocol.md §5).
+    /// Names one question to clients (protocol.md §5).
     pub EventId
 );
 
-/// Numbers the connections of a daemon from 1, in the order in which they came.
+/// Numbers the connections of a daemon from 1, in the order in which clients connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
@@ -106,14 +106,14 @@ pub trait Source: Send + Sync {
     /// A random UUID (version 4).
     fn random(&self) -> Uuid;
     /// The number of digits of new entry ids. Ids of one file are checked under its lock, so few digits suffice. Ids
-    /// from several machines are not checked against each other, so they need more.
+    /// from several machines are not checked against each other, so these ids need more digits.
     fn id_digits(&self) -> usize {
         8
     }
 }
 
-/// A candidate for an entry id: the first 8 hex digits of a UUIDv4, 16 in a team. The caller checks
-/// that it is free, under the append lock.
+/// A candidate for an entry id: the first 8 hex digits of a UUIDv4, 16 in a team. The caller checks under the append
+/// lock that the id is not used yet.
 pub fn entry_id_candidate(source: &dyn Source) -> EntryId {
     let mut buffer = Uuid::encode_buffer();
     let text: &str = source.random().simple().encode_lower(&mut buffer);

@@ -1,9 +1,10 @@
 //! The pure part of treelined: entries, trees, rows, contexts, the lines of each operation, and raw JSON.
 //!
-//! The core does no input or output, and knows no clock, randomness, thread or runtime. It waits for no lock: a static
-//! table is made once, when it is first used. Its functions get all other values as arguments. So each function gives the same answer for the same bytes on every machine, and its tests need
-//! no folder. Bytes that came from outside are read in linear time and without recursion; lines that the core does not
-//! understand are kept unchanged. `treelined-files` uses the core to keep sessions on disk.
+//! The core does no input or output, and knows no clock, randomness, thread or runtime. It waits for no lock. A static
+//! table is computed once, when it is first used. Functions get all other data as arguments. So each function gives the
+//! same answer for the same bytes on every machine, and tests of the core need no files. Bytes that came from outside
+//! are read in linear time and without recursion; lines that the core does not understand are kept unchanged.
+//! `treelined-files` uses the core to keep sessions on disk.
 //!
 //! ```
 //! use treelined_core::entry::{Kind, Line, scan::scan_line};

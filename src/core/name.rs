@@ -3,8 +3,8 @@
 use crate::terminal::is_control;
 use std::borrow::Cow;
 
-/// The most bytes of the name of a branch. It is limited because each list and tree has it (protocol.md
-/// §3.20).
+/// The most bytes of the name of a branch. There is a limit because each list and each tree contains the name
+/// (protocol.md §3.20).
 pub const MOST_BRANCH_NAME: usize = 1024;
 
 /// `text` on one line and trimmed. Line breaks (CR LF counts as one) and other control characters become
@@ -17,12 +17,12 @@ pub fn normalized(text: &str) -> Cow<'_, str> {
     Cow::Owned(line.trim().to_owned())
 }
 
-/// The normalized text; `None` if it is blank, which removes the name or label.
+/// The normalized text; `None` if the text is blank. A blank text removes the name or label.
 pub fn given(text: &str) -> Option<String> {
     Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
 }
 
-/// The normalized name of a branch, cut at its limit; `None` if it is blank.
+/// The normalized name of a branch, cut at the limit; `None` if the name is blank.
 pub fn of_branch(text: &str) -> Option<String> {
     let mut name = given(text)?;
     let mut ends = (0..=MOST_BRANCH_NAME.min(name.len())).rev();

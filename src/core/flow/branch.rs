@@ -119,7 +119,7 @@ pub(super) fn archived_record(
     leaf::record_line(minter, ARCHIVED, at, &data)
 }
 
-/// The beginning of a record's data.
+/// The beginning of the data of a record.
 fn data(tree: &Tree, head: Node) -> Vec<u8> {
     let mut data = b"{\"entryId\":".to_vec();
     json::push_string(&mut data, tree.id(head));

@@ -79,8 +79,8 @@ pub(crate) fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends JSON for a line of a session's file: line breaks become spaces, all other bytes stay. In valid
-/// JSON raw line breaks are only between tokens, so nothing needs to be parsed.
+/// Appends JSON for a line of a session file: line breaks become spaces, all other bytes stay. In valid JSON raw line
+/// breaks are only between tokens, so nothing needs to be parsed.
 pub fn push_one_line(out: &mut Vec<u8>, raw: &[u8]) {
     push_replaced(out, raw, memchr::memchr2_iter(b'\n', b'\r', raw));
 }
@@ -111,7 +111,7 @@ fn push_replaced(out: &mut Vec<u8>, raw: &[u8], places: impl Iterator<Item = usi
     out.extend_from_slice(part(raw, copied..));
 }
 
-/// The escape for U+2028 or U+2029, if `at` is the start of one.
+/// The escape for U+2028 or U+2029, if one of these characters starts at `at`.
 fn line_separator(text: &[u8], at: usize) -> Option<&'static [u8]> {
     match text.get(at..at + 3)? {
         [0xe2, 0x80, 0xa8] => Some(b"\\u2028"),

@@ -411,7 +411,7 @@ mod tests {
 
     type Variant = fn(&[u8], usize, bool) -> Result<Literal, Malformed>;
 
-    /// Each variant of `skip_blocks` that this processor has.
+    /// Each variant of `skip_blocks` that this processor can run.
     #[allow(unsafe_code, reason = "as for skip_on")]
     fn ways() -> Vec<Variant> {
         let mut ways: Vec<Variant> =

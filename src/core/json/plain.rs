@@ -27,7 +27,7 @@ pub(super) fn next_to_escape(text: &[u8], mut at: usize) -> usize {
     hit.map_or(text.len(), |hit| at + hit)
 }
 
-/// Whether none of eight bytes is one that [`next_to_escape`] finds.
+/// Whether eight bytes have no byte that [`next_to_escape`] searches for.
 fn is_plain_word(bytes: u64) -> bool {
     const EACH: u64 = u64::MAX / 255;
     const HIGH: u64 = EACH * 0x80;
@@ -40,7 +40,7 @@ fn is_plain_word(bytes: u64) -> bool {
 }
 
 /// The length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII, with single
-/// spaces between. Nearly all text has this form. The result neither starts nor ends with a space.
+/// spaces between words. Nearly all text has this form. The result neither starts nor ends with a space.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
     // 1 if the byte before this block is a space, or if there is no byte before it.

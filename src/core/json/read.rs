@@ -225,8 +225,8 @@ pub(super) fn next_item(
     Ok(true)
 }
 
-/// The raw value of a top-level member of a valid object; of several with this name, the last one. White space may
-/// surround the object. `None` if there is no such member or the text is not an object.
+/// The raw value of a top-level member of a valid object. If several members have this name, the last one counts. White
+/// space may surround the object. `None` if there is no such member, or if the text is not an object.
 pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;

@@ -14,7 +14,8 @@ use std::ops::{ControlFlow, Range};
 pub(crate) const EXCERPT_CHARS: usize = 200;
 /// Characters shown before the first match.
 const BEFORE: usize = 60;
-/// The most characters of the field that an excerpt reads, since white space may fill many.
+/// The most characters of the field that an excerpt reads. Without this limit, a long run of white space would be read
+/// whole.
 const LOOKED_THROUGH: usize = 4000;
 /// The longest word that is not cut, in characters. Identifiers and paths are words.
 const WORD: usize = 64;
@@ -28,8 +29,8 @@ const MOST_RANGES: usize = 16;
 /// An excerpt of a field on one line, and the ranges of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Excerpt {
-    /// White space is folded to single spaces, as are controls outside ASCII; those of ASCII are removed. It begins or ends with `…` where the
-    /// field has more text.
+    /// White space and control characters outside ASCII are folded to single spaces. ASCII control characters are
+    /// removed. The text begins or ends with `…` where the field has more text.
     pub text: String,
     /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
     pub ranges: Vec<Range<usize>>,
@@ -184,8 +185,9 @@ fn whole_words(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether a character keeps words apart: white space, and controls outside ASCII, with which words can be hidden that
-/// would grow together. The controls of ASCII are in colours, which are within words.
+/// Whether a character separates words: white space, or a control character outside ASCII. If such a control character
+/// were only removed, the words around it would be joined. ASCII control characters do not separate words, since codes
+/// for colours can be inside a word.
 fn is_gap(char: char) -> bool {
     char.is_whitespace() || char == '\u{feff}' || !char.is_ascii() && is_control(char)
 }
@@ -276,7 +278,7 @@ fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// The offset of the first of these words in a field, in bytes of the folded field. Folds little more than the text
-/// before the word: in a long field most matches are near the beginning.
+/// before the word, since most matches in a long field are near the beginning.
 fn first_folded(words: &[Finder<'_>], field: &str) -> Option<usize> {
     let longest = words.iter().map(|word| word.needle().len()).max()?;
     let mut folded = Vec::new();

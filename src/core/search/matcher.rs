@@ -83,8 +83,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether this line may have every missing needle. If it may not, the line can be skipped, unless partial matches
-    /// are wanted.
+    /// Whether this line may have every missing needle. If not, the line can be skipped, unless partial matches are
+    /// wanted.
     pub fn may_complete(&self, line: &[u8]) -> bool {
         let prefilters = self.query.prefilters.iter().enumerate();
         let mut missing = prefilters.filter(|(at, _)| self.found & 1 << at == 0);
@@ -105,7 +105,7 @@ pub fn decoded(raw: &[u8]) -> Cow<'_, str> {
 }
 
 impl Query {
-    /// The needles in `text` other than the needles `known`.
+    /// The needles in `text`, without the needles `known`.
     pub(crate) fn found_in(&self, text: &str, known: u64, folded: &mut Vec<u8>) -> u64 {
         let is_found = match &self.needles {
             Needles::Literal(literal) => literal.find(text.as_bytes()).is_some(),

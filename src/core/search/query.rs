@@ -38,7 +38,8 @@ pub struct Query {
     pub(super) needles: Needles,
     /// The prefilter of each needle.
     pub(super) prefilters: Vec<Prefilter>,
-    /// The text that the reader sees of each field, if it is not the whole field. Only this text is compared.
+    /// Returns the text of a field that the reader sees; `None` if the reader sees all fields whole. Only this text is
+    /// compared.
     shown: Option<ShownText>,
 }
 
@@ -157,7 +158,7 @@ impl Query {
         });
     }
 
-    /// Compares the text that a reader sees, so that no search tells the rest.
+    /// Compares only the text that a reader sees, so that a search does not reveal the rest.
     #[must_use]
     pub fn for_reader(self, shown: Option<ShownText>) -> Self {
         Self { shown, ..self }
@@ -179,7 +180,7 @@ impl Query {
     }
 }
 
-/// The message on one line. The parser draws a mark below the pattern, which makes no sense without line breaks.
+/// The last line of the message. The lines before it show the pattern with a mark below, which needs line breaks.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {

@@ -211,7 +211,7 @@ fn an_excerpt_is_one_line_around_the_first_match() {
         " one\n\ttwo\u{1b} three ",
         "[one] two [three]",
     );
-    // Words with a hidden control between them once grew together; colours are within words.
+    // Words with only a hidden control character between them were once joined. Codes for colours are inside words.
     check_excerpt(
         "b",
         Mode::Words,
@@ -234,8 +234,8 @@ fn an_excerpt_is_one_line_around_the_first_match() {
     check_excerpt(&long, Mode::Words, &long, &shown);
 }
 
-/// If the end of the excerpt cut the last of several matches, the rest of it was once marked, though this rest is not a
-/// match.
+/// If the end of the excerpt cut the last of several matches, the remaining part was once marked, although this part is
+/// not a match.
 #[test]
 fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
     let field = format!("needle {}needle", "b".repeat(190));

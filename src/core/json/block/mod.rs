@@ -135,7 +135,7 @@ mod tests {
 
     type Variant = fn(&[u8; BLOCK]) -> Option<Marks>;
 
-    /// Each variant that this processor has.
+    /// Each variant that this processor can run.
     fn ways() -> Vec<Variant> {
         let mut ways: Vec<Variant> = vec![marks];
         #[cfg(target_arch = "x86_64")]

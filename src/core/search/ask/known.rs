@@ -1,11 +1,10 @@
-//! A cache from words to the hashes of their stems. Finding a word in it takes a fraction of the time of computing its
-//! stem.
+//! A cache from words to the hashes of their stems. A word is found in the cache much faster than its stem is computed.
 
 use super::stem::stem;
 
 /// The number of words that the cache keeps. A new word replaces the word that has the same slot.
 const SLOTS: usize = 1 << 12;
-/// The most letters of a cached word, in bytes.
+/// The longest word that is cached, in bytes.
 const LETTERS: usize = 24;
 
 /// The letters of a word, with zeros after them, and the hash of its stem. An empty slot has only zeros, since no word
@@ -19,7 +18,7 @@ struct KnownWord {
 /// The words that were read last, with the hashes of their stems.
 #[derive(Debug, Default)]
 pub(super) struct KnownWords {
-    /// The words by the hash of their letters; empty until the first word.
+    /// The words, by the hash of their letters. Empty before the first word.
     slots: Vec<KnownWord>,
     stem: String,
 }

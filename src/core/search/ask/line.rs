@@ -29,7 +29,7 @@ pub fn terms_of_line(line: &[u8], most: usize) -> Vec<Term> {
         tokenizer.each(text, |token| {
             terms.insert(token.term);
         });
-        // A part of a character may be left.
+        // The bytes that are left may be too few for the next character.
         match left < 4 {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

@@ -1,8 +1,8 @@
 //! Ranks entries by a question (the mode `ask` of protocol.md §3.16).
 //!
 //! This module has the terms of a text (`terms`, `stem`, `known`), the question (`question`), the score of an entry
-//! from counts of terms (`score`), the terms of a stored line (`line`), and the passage that shows the answer (`passage`). It is pure: callers count terms,
-//! and keep the counts.
+//! from counts of terms (`score`), the terms of a stored line (`line`), and the passage that shows the answer
+//! (`passage`). The module is pure: callers count terms, and keep the counts.
 
 mod known;
 mod line;

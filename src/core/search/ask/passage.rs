@@ -1,5 +1,5 @@
-//! The passage of a text that answers a question best: it has most words of the question, nearest
-//! together.
+//! The passage of a text that answers a question best: the passage with the most words of the question, where these
+//! words are nearest to each other.
 
 use super::question::Question;
 use super::terms::{Form, Tokenizer};
@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// The longest span of a passage, in bytes of the text.
 const WINDOW: usize = 170;
-/// The most occurrences in a text that are compared. A text with more of them has the words everywhere,
-/// so the rest would change nothing.
+/// The most occurrences in a text that are compared. A text with more occurrences has the words everywhere, so further
+/// occurrences would change nothing.
 const MOST_PLACES: usize = 1 << 16;
 
 /// An occurrence of a word of the question in a text.
@@ -45,7 +45,7 @@ pub struct Passage {
     pub inside: Vec<usize>,
 }
 
-/// Finds passages in texts, reusing memory.
+/// Finds passages in texts. The memory is used again for each text.
 pub struct Reader<'q> {
     question: &'q Question,
     /// The weight of each term of the question.
@@ -101,7 +101,7 @@ impl<'q> Reader<'q> {
         })
     }
 
-    /// Finds the occurrences of the question's words. Returns the length of the longest run of them.
+    /// Finds the occurrences of the question's words. Returns the length of the longest run of these words.
     fn find(&mut self, text: &str) -> usize {
         let Self {
             question,

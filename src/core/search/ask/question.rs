@@ -14,8 +14,8 @@ const STOP_WORDS: &[&str] = &[
     "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where",
     "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
-/// The most words of a question that count. Of a longer one, such as a pasted stack trace, these are half of the first and half of
-/// the last words: the message of an error is at the one end or at the other.
+/// The most words of a question that count. From a longer question, such as a pasted stack trace, half of this number
+/// is taken from the start and half from the end, since the message of an error is at one of the two ends.
 const MOST_WORDS: usize = 64;
 /// The most terms of a question. Their numbers fit into a byte.
 const MOST_TERMS: usize = 250;
@@ -31,16 +31,18 @@ const INSIDE_WEIGHT: f64 = 0.2;
 const MAX_DISTANCE: usize = 2;
 /// Words with fewer letters are not corrected, since they are similar to too many others.
 const MIN_LETTERS: usize = 4;
-/// The fewest letters of a word in which one letter, and two letters, may be others than in the word that is taken for it.
+/// The fewest letters of a mistyped word that may differ from the known word by one edit, and by two edits, even if the
+/// two words do not have the same letters.
 const SURE_LETTERS: usize = 5;
 const SURE_LETTERS_TWO: usize = 9;
-/// The fewest letters of a word that two words are found in, and the fewest bytes of each of these.
+/// A blank may be missing between two words. The fewest letters of the joined word, and the fewest bytes of each of the
+/// two words.
 const MIN_PAIR_LETTERS: usize = 8;
 const MIN_PART_BYTES: usize = 4;
-/// The fewest letters of a word that is looked for inside of others.
+/// The fewest letters of a word that is searched inside other words.
 const MIN_INSIDE_LETTERS: usize = 3;
-/// The fewest words with blanks between them that are a phrase if they stand together in a text. Two words often stand together by
-/// chance, and so do the parts of one identifier.
+/// The fewest words, with blanks between them, that can be a phrase. Two words are often next to each other by chance,
+/// and so are the parts of one identifier.
 const MIN_PHRASE_WORDS: usize = 3;
 
 /// A question: its words in order, and the terms to search for.
@@ -50,7 +52,8 @@ pub struct Question {
     words: Vec<String>,
     /// The distance of each word from the word before it. It is 1, or more after characters that are not words.
     steps: Vec<u32>,
-    /// Whether a text that has all its words in this order has what was typed, as a phrase.
+    /// Whether the question can be a phrase: it has enough words with blanks between them, and no word was left out or
+    /// replaced.
     may_be_phrase: bool,
     /// The terms to search for, each once. Stop words are left out if there are other words.
     terms: Vec<QuestionTerm>,
@@ -65,9 +68,9 @@ pub struct QuestionTerm {
     pub weight: f64,
     /// The position of its first word.
     pub word: usize,
-    /// Whether the term is a plain word: neither a part of an identifier nor a whole one with parts.
+    /// Whether the term is a plain word: neither a part of an identifier nor a whole identifier with parts.
     pub is_word: bool,
-    /// Whether it is a known word that has the word of the question as a part.
+    /// Whether the term is a known word that has the word of the question as a part.
     pub is_inside: bool,
 }
 
@@ -76,7 +79,7 @@ pub struct QuestionTerm {
 pub struct Taken<'w> {
     /// The index of the replaced term in [`Question::terms`].
     pub term: usize,
-    /// A known word, or two with a blank between them.
+    /// A known word, or two known words with a blank between them.
     pub words: &'w str,
     /// Whether the word of the question is a part of the known word, and not a mistyped form of it.
     pub is_inside: bool,
@@ -104,7 +107,7 @@ impl Question {
         (!question.is_empty()).then_some(question)
     }
 
-    /// Reads all words of a text; returns their places too.
+    /// Reads all words of a text. Also returns the spans of the words.
     fn read(text: &str) -> (Self, Vec<Range<usize>>) {
         let (mut words, mut spans, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         let mut places: HashMap<Term, Vec<usize>> = HashMap::new();
@@ -157,7 +160,7 @@ impl Question {
         (question, spans)
     }
 
-    /// The question with known words in place of others.
+    /// The question, in which each of these known words replaces its term.
     pub fn with_taken<'w>(&self, taken: impl IntoIterator<Item = Taken<'w>>) -> Self {
         let (mut question, mut replaced) = (self.clone(), Vec::new());
         for one in taken {
@@ -215,13 +218,13 @@ impl Question {
         self.steps.get(position).copied().unwrap_or(1)
     }
 
-    /// Whether a run of so many words of the question is the question as a phrase.
+    /// Whether a run of this number of words is the whole question as a phrase.
     pub(super) fn is_phrase(&self, run: usize) -> bool {
         self.may_be_phrase && run == self.len() && run >= MIN_PHRASE_WORDS
     }
 
-    /// For each of [`Question::terms`], whether an entry must have the term to have the question as a phrase; `None` if no entry has
-    /// such a phrase.
+    /// For each of [`Question::terms`], whether an entry must have the term to have the question as a phrase. `None` if
+    /// the question cannot be a phrase.
     pub fn of_phrase(&self) -> Option<Vec<bool>> {
         let terms = self.terms.iter();
         // A whole identifier may be several words in the entry.
@@ -234,8 +237,9 @@ impl Question {
         self.places.get(&term).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the word of the question is in a token, in bytes of the text, if the term counts because the word is a part of a known
-    /// word. Another form of the known word may lack the part: then it is the whole token.
+    /// For a term that is a known word with the word of the question as a part: the span of this part in a token, in
+    /// bytes of the text. If the token is another form of the known word without this part, the span is the whole
+    /// token. `None` for any other term.
     pub(super) fn part_of(&self, number: usize, token: &Token<'_>) -> Option<Range<usize>> {
         let term = self.terms.get(number).filter(|term| term.is_inside)?;
         let (word, span) = (self.word(term.word), token.span.clone());
@@ -252,7 +256,8 @@ impl Question {
     }
 }
 
-/// Whether a word counts only in phrases: an English stop word, or a single letter or digit, which every version number has.
+/// Whether a word counts only in phrases: an English stop word, or a single letter or digit. Every version number has
+/// single digits.
 fn is_common(word: &str) -> bool {
     word.len() == 1 || STOP_WORDS.binary_search(&word).is_ok()
 }
@@ -273,7 +278,7 @@ fn terms_of(words: &str) -> Vec<Term> {
     terms
 }
 
-/// A word that was perhaps mistyped, to be compared with many known ones.
+/// A word that was perhaps mistyped. It is compared with many known words.
 #[derive(Debug, Clone, Copy)]
 pub struct MistypedWord<'w> {
     word: &'w str,
@@ -296,9 +301,9 @@ impl<'w> MistypedWord<'w> {
         }
     }
 
-    /// Whether a known word may be near, by its length in bytes and the set of its letters ([`letter`]).
+    /// Whether a known word with this length in bytes and this set of letters ([`letter`]) may be near.
     pub fn may_be_near(&self, len: usize, letters: u32) -> bool {
-        // An edit changes the set by at most two letters. That excludes most words without comparing them. Nearly all
+        // An edit changes the set by at most two letters. So most words are excluded without a comparison. Nearly all
         // letters with two cases have one or two bytes.
         let bytes = self.most << ((self.letters | letters) & OTHER);
         self.len >= MIN_LETTERS
@@ -319,7 +324,8 @@ impl<'w> MistypedWord<'w> {
             && letters & !self.letters == 0
     }
 
-    /// Whether a known word may have this one as a part, by its length in bytes and the set of its letters ([`letter`]).
+    /// Whether a known word with this length in bytes and this set of letters ([`letter`]) may have this word as a
+    /// part.
     pub fn may_be_inside(&self, len: usize, letters: u32) -> bool {
         self.len >= MIN_INSIDE_LETTERS && len > self.word.len() && self.letters & !letters == 0
     }
@@ -329,8 +335,8 @@ impl<'w> MistypedWord<'w> {
         self.word.chars().next() == known.chars().next()
     }
 
-    /// Whether a known word at this distance is what was meant, and not another word that is near by chance: it begins with the
-    /// same letter, and it has the same letters or the words are long.
+    /// Whether a known word at this distance is surely the word that the person meant, and is not near by chance. Both
+    /// words must begin with the same letter. In addition, they must have the same letters, or this word must be long.
     pub fn is_surely(&self, known: &str, distance: usize) -> bool {
         let is_long = self.len
             >= if distance < 2 {
@@ -341,15 +347,16 @@ impl<'w> MistypedWord<'w> {
         self.begins_as(known) && (is_long || self.has_letters_of(known))
     }
 
-    /// Whether a known word has the same letters. Most mistyped words lack or repeat a letter that they have elsewhere too,
-    /// or have two in the wrong order.
+    /// Whether a known word has the same letters. Most mistyped words lack or repeat a letter that is also elsewhere in
+    /// the word, or have two letters in the wrong order.
     pub fn has_letters_of(&self, known: &str) -> bool {
         let has_all = |word: &str, letters: &str| letters.chars().all(|one| word.contains(one));
         has_all(self.word, known) && has_all(known, self.word)
     }
 
-    /// Returns the edit distance to a known word: the number of letters to change, add, remove or swap. `None` if it is
-    /// larger than 2, or larger than 1 for a short word, and for equal words.
+    /// Returns the edit distance to a known word: the number of letters to change, add, remove or swap. `None` if the
+    /// distance is larger than 2, or larger than 1 for a short word. `None` also for equal words, and if this word has
+    /// fewer than `MIN_LETTERS` letters.
     pub fn distance(&self, known: &str) -> Option<usize> {
         if self.word == known || !self.may_be_near(known.len(), letters(known)) {
             return None;
@@ -364,7 +371,7 @@ fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |set, byte| set | letter(byte))
 }
 
-/// The bit of all letters outside ASCII in a set of letters. No letter of ASCII has it.
+/// The bit of all letters outside ASCII in a set of letters. No ASCII letter has this bit.
 const OTHER: u32 = 1;
 
 /// The bit of a letter in a set of letters, by a byte of the letter. Several letters share a bit.

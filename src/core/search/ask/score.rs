@@ -64,8 +64,9 @@ pub fn field_weight(kind: Kind, field: FieldKind, role: Role) -> u8 {
     }
 }
 
-/// Limits the weight of a term that an entry has only in these kinds of fields (one bit for each kind). However often
-/// the output of programs, the thinking of models, or calls repeat a term, they weigh less than prose that has it once.
+/// Limits the weight of a term that an entry has only in these kinds of fields (one bit for each kind). The output of
+/// programs, the thinking of models, and calls may repeat a term often. With this limit they weigh less than prose that
+/// has the term once.
 pub fn bounded_weight(weight: u8, fields: u8) -> u8 {
     const OUTPUT: u8 = 1 << FieldKind::ToolResults as u8 | 1 << FieldKind::Thinking as u8;
     const CALLS: u8 = 1 << FieldKind::ToolCalls as u8;
@@ -152,8 +153,8 @@ impl TermScorer {
     }
 }
 
-/// The factor for how near the words are to each other in the text. `phrase`, `near` and `uncut` are shares from 0 to
-/// 1.
+/// The factor for the nearness of the words to each other in the text. `phrase`, `near` and `uncut` are shares from 0
+/// to 1.
 pub fn closeness(phrase: f64, near: f64, uncut: f64) -> f64 {
     1.0 + PHRASE * phrase + NEAR * near + UNCUT * uncut
 }

@@ -4,8 +4,8 @@ use super::known::{KnownWords, hash};
 use crate::search::fold::folded_text;
 use std::ops::Range;
 
-/// The hash of a term: of its folded letters, without the English ending if it is a word. Indexes store the hash, so it
-/// must not depend on the process.
+/// The hash of the folded letters of a term. If the term is a word, its English ending is left out. Indexes store the
+/// hash, so it must not depend on the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term(pub u64);
 
@@ -25,7 +25,7 @@ pub enum Form {
 pub struct Token<'t> {
     pub term: Term,
     pub form: Form,
-    /// Where the token is in the text, in bytes.
+    /// The span of the token in the text, in bytes.
     pub span: Range<usize>,
     /// The number of words and parts before it. A whole identifier or path has the number of its first part.
     pub position: u32,
@@ -43,7 +43,7 @@ pub fn term_of_fact(name: &str, value: &str) -> Term {
     Term(hash(format!("\0{name}\0{value}").as_bytes()))
 }
 
-/// Splits texts into terms, reusing memory.
+/// Splits texts into terms. The memory is used again for each text.
 #[derive(Debug, Default)]
 pub struct Tokenizer {
     letters: String,
@@ -57,7 +57,7 @@ enum Class {
     Lower,
     Upper,
     Digit,
-    /// A letter without case outside ASCII.
+    /// A letter outside ASCII that has no case.
     Letter,
     Cjk,
     /// Joins the parts of an identifier.
@@ -106,8 +106,8 @@ fn class_at(text: &str, at: usize) -> (Class, usize) {
     }
 }
 
-/// The end of the word at a position, if the word is plain: ASCII letters in one case, or with a first capital, and
-/// nothing joins it to another word. Most words are plain.
+/// The end of the word at a position, if the word is plain: all letters are ASCII letters in one case, except that the
+/// first may be a capital letter, and nothing joins the word to another word. Most words are plain.
 #[inline]
 fn end_of_plain(text: &str, at: usize) -> Option<usize> {
     let rest = text.as_bytes().get(at + 1..)?;

@@ -77,7 +77,7 @@ fn identifiers_are_terms_whole_and_in_parts() {
         "HTTPServer",
         &[("http", Part), ("server", Part), ("httpserver", Whole)],
     );
-    // A capital after a digit was not the beginning of a part.
+    // Once a capital letter after a digit did not begin a part.
     expect(
         "sha256Digest",
         &[("sha256", Part), ("digest", Part), ("sha256digest", Whole)],
@@ -151,7 +151,7 @@ fn common_words_count_only_if_there_are_no_others() {
     assert!(Question::parse(" ?! ").is_none());
 }
 
-/// A pasted stack trace was refused, since it had more than 64 words.
+/// A pasted stack trace was once refused, since it had more than 64 words.
 #[test]
 fn of_a_long_question_the_first_and_the_last_words_count() {
     let middle: String = (0..500).map(|number| format!("frame{number} ")).collect();
@@ -270,7 +270,7 @@ fn a_known_word_takes_the_place_of_a_mistyped_one() {
     assert!((both.terms()[0].weight - 1.0).abs() < f64::EPSILON);
 }
 
-/// `rate` is a part of `separate`, and of no phrase.
+/// `rate` is a part of `separate`, but it is not a word of a phrase there.
 #[test]
 fn a_word_inside_of_another_is_marked_and_weighs_least() {
     let inside = |words| Taken {
@@ -337,8 +337,8 @@ fn no_near_word_is_passed_over() {
     assert!(near > 100, "{near}");
 }
 
-/// A word has the same term, whatever was read before. This holds if other words take its slot in the cache, and for
-/// long words, which have no slot.
+/// A word has the same term, whatever was read before. This is also true after another word has taken its slot in the
+/// cache, and for long words, which have no slot.
 #[test]
 fn known_words_change_no_term() {
     let mut shared = Tokenizer::default();

@@ -11,7 +11,7 @@ pub struct Completion {
     pub start: usize,
     pub end: usize,
     pub items: Vec<CompletionItem>,
-    /// The filter whose values only the sessions know, and the beginning of the value.
+    /// A filter whose values are only in the sessions, and the beginning of the value.
     pub unknown: Option<(&'static str, String)>,
 }
 
@@ -24,7 +24,7 @@ pub struct CompletionItem {
 }
 
 /// The filters that may continue the word before `position`. If this word is a filter already: the values that may
-/// follow it. `position` is in characters.
+/// follow the filter. `position` is in characters.
 pub fn complete(text: &str, position: usize) -> Completion {
     let cursor = text.char_indices().nth(position);
     let before = text.get(..cursor.map_or(text.len(), |(at, _)| at));

@@ -58,15 +58,15 @@ impl Filters {
         Self::read(text, now, false)
     }
 
-    /// Reads a question as [`Filters::parse`] reads a text. In an error that was copied, such as `source: No such file`, the
-    /// name of a filter without a value is a word, unless it is at the end.
+    /// Reads a question as [`Filters::parse`] reads a text. A copied error such as `source: No such file` may contain
+    /// the name of a filter without a value. Such a name is a word, unless it is at the end of the text.
     pub fn parse_question(text: &str, now: Millis) -> Result<Self, Fault> {
         Self::read(text, now, true)
     }
 
     fn read(text: &str, now: Millis, is_question: bool) -> Result<Self, Fault> {
         let mut filters = Self::default();
-        // At the end of a text, somebody may still write the value.
+        // At the end of a text, the person may still be typing the value.
         let last = text.trim_end().len();
         let (mut words, mut without) = (Vec::new(), Vec::new());
         let mut seen: Vec<Filter> = Vec::new();
@@ -218,8 +218,8 @@ fn mistyped(word: &str) -> Option<String> {
     ))
 }
 
-/// One of the known roles, in any case. Any other role is kept as it is, unless it is similar to a
-/// known one.
+/// One of the known roles, in upper or lower case. Any other role is kept unchanged, unless it is similar to a known
+/// role.
 fn role(value: &str) -> Result<String, String> {
     let known = ROLES.iter().find(|name| name.eq_ignore_ascii_case(value));
     match known {
@@ -232,7 +232,7 @@ fn role(value: &str) -> Result<String, String> {
     }
 }
 
-/// The known value with this name, in any case.
+/// The known value with this name, in upper or lower case.
 fn known<T: Copy>(name: &str, what: &str, all: &[(&str, T)]) -> Result<T, String> {
     let found = all
         .iter()

@@ -64,7 +64,8 @@ fn a_pattern_stands_between_slashes() {
         ("fix(ed|es)? it\\/s", Mode::Regex)
     );
     assert_eq!(filters.without, "not");
-    // `set -u` left out each entry with the letter u, and `rm -rf` each one with a word such as `interface`.
+    // Once `set -u` left out each entry with the letter u, and `rm -rf` left out each entry with a word such as
+    // `interface`.
     let command = parsed("rm -u -rf -tags=x -word -\"js\" -编译");
     assert_eq!(command.text, "rm -u -rf -tags=x");
     assert_eq!(command.without, "word \"js\" 编译");
@@ -92,7 +93,7 @@ fn times_are_instants_days_and_times_ago() {
     );
 }
 
-/// A fault once named no position, so that a person had to read a long text again as a whole.
+/// A fault once had no position, so a person had to read a long text again to find the fault.
 #[test]
 fn a_fault_says_where_it_is_and_what_to_write() {
     for (text, position, said) in [
@@ -168,7 +169,8 @@ fn a_long_text_is_read_in_linear_time() {
     assert!(!filters.text.is_empty());
 }
 
-/// Errors are asked about as they stand. A name with a colon was a filter without a value, and the question was refused.
+/// People paste an error as the question. A name with a colon in it was once read as a filter without a value, and the
+/// question was refused.
 #[test]
 fn in_a_question_a_filter_without_a_value_is_a_word() {
     for text in ["source: No such file", "bash: tool: not found"] {

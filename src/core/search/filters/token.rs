@@ -61,7 +61,8 @@ fn token<'t>(rest: &'t str, start: usize, may_close: &mut bool) -> (TokenKind<'t
             return (TokenKind::ExcludedPhrase(phrase), len + 1);
         }
         let word = word(excluded);
-        // `set -u`, `rm -rf` and `go test -tags=x` are commands. Many entries have one or two letters somewhere.
+        // In commands such as `set -u`, `rm -rf` and `go test -tags=x`, the dash begins an option, so the word is not
+        // excluded. One or two letters are in most entries, so most entries would be left out.
         let is_option = word.is_ascii() && (word.len() <= 2 || word.contains('='));
         if excluded.starts_with(char::is_alphanumeric) && !is_option {
             return (TokenKind::Excluded(word), word.len() + 1);
