@@ -1,5 +1,5 @@
 //! The members of messages and of content. One table serves both the check of appended entries
-//! ([`crate::flow::validate`]) and the schema (in the crate `wire`), so that the two agree.
+//! ([`crate::flow::validate`]) and the schema (in the crate `wire`), so that the check and the schema agree.
 //!
 //! Members and roles that are not in the table are allowed and kept.
 
@@ -187,7 +187,7 @@ pub fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
         Some(record) => found
             .check(record)
             .map_err(|ShapeFault { member, reason }| fault(&member, &reason)),
-        // The message would be in the file, but no model would ever see it.
+        // A message with a mistyped role would be in the file, but no model would ever see it.
         None => match suggest::nearest(&role, ROLES.iter().map(|record| record.tag)) {
             Some(meant) => Err(fault(
                 "role",

@@ -32,7 +32,7 @@ pub struct ModelUse {
 pub struct Cost {
     /// The cost that tools have recorded; `None` if they have recorded none.
     pub recorded: Option<f64>,
-    /// The cost, computed with the prices of models, of the answers that have no recorded cost; `None` if there are no
+    /// The cost of the answers that have no recorded cost, computed with the prices of models; `None` if there are no
     /// such answers.
     pub estimated: Option<f64>,
     /// Number of answers with tokens whose cost is unknown.
@@ -261,9 +261,9 @@ impl TimeSpan {
     }
 }
 
-/// The bytes that count for a role besides its name.
+/// The bytes that are counted for a role in addition to its name.
 const ROLE_BYTES: usize = 64;
-/// The bytes that count for a model besides its name.
+/// The bytes that are counted for a model in addition to its name.
 const MODEL_BYTES: usize = 128;
 
 /// The sums over the first entries of a session. They are kept, so that the next request counts only later entries.
@@ -288,7 +288,7 @@ impl PrefixStats {
         }
     }
 
-    /// Whether the sums are small enough to be kept, since a client can invent any number of roles.
+    /// Whether the sums are small enough to be kept. A client can invent any number of roles.
     pub fn fits_budget(&self) -> bool {
         let roles = self.stats.messages.keys();
         let models = self.stats.models.iter();
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// The costs that no tool has recorded were once added up as a cost of 0.
+    /// A cost that no tool had recorded once counted as 0 in the sum.
     #[test]
     fn a_cost_is_recorded_estimated_or_unknown() {
         let cost = |model: &str, usage: &str| {
@@ -387,7 +387,7 @@ mod tests {
             (span.start, span.end, span.active)
         };
         assert_eq!(span(&[5]), (5, 5, 0));
-        // The order of the entries does not count, and a pause of ten minutes does.
+        // The order of the entries has no effect. A pause of ten minutes counts as time of the conversation.
         assert_eq!(span(&[minute, 0, 11 * minute]), (0, 11 * minute, 660_000));
         assert_eq!(
             span(&[0, minute, 11 * minute + 1]),

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub const MOST_TAGS: usize = 64;
 /// The longest tag, in bytes.
 const MOST_TAG_BYTES: usize = 64;
-/// The most bytes of the name of a branch, a commit or a worktree. Longer ones are ignored.
+/// The most bytes of the name of a branch, a commit or a worktree. Longer names are ignored.
 pub const MOST_GIT_BYTES: usize = 4096;
 
 /// A tag in its stored form: in lower case, without a leading `#`. `None` if the tag is empty, is longer than 64 bytes,
@@ -23,7 +23,7 @@ pub fn given(text: &str) -> Option<String> {
     is_good.then_some(tag)
 }
 
-/// The place of a session in git: the branch, the commit, and the root of the worktree.
+/// The branch, the commit and the root of the worktree of a session in git.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitPlace {
     pub branch: Option<String>,
@@ -36,7 +36,8 @@ impl GitPlace {
         *self == Self::default()
     }
 
-    /// Reads the place in git from the data of a record. A text with more than [`MOST_GIT_BYTES`] is ignored.
+    /// Reads the branch, the commit and the worktree from the data of a record. A text with more than
+    /// [`MOST_GIT_BYTES`] is ignored.
     pub fn of_data(data: &[u8]) -> Self {
         let text = |name: &str| {
             let text = json::get(data, name).and_then(json::string);
@@ -69,7 +70,8 @@ impl GitPlace {
     }
 }
 
-/// The tags and the place in git of a session, for its row. Of records about the same thing the last one counts.
+/// The tags of a session, and its branch, commit and worktree in git, for the row of the session. Of several records
+/// about the same tag, or about git, the last one counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sorting {
     pub tags: BTreeSet<String>,

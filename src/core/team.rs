@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct TeamRow {
     pub session_id: String,
     pub name: Option<String>,
-    /// The first message of the user, in the form for a row; empty if there is none, or if the machine did not say it.
+    /// The first message of the user, in the form for a row; empty if there is none, or if the machine did not send it.
     pub first_message: String,
     pub cwd: String,
     /// ISO 8601.
@@ -22,8 +22,8 @@ pub struct TeamRow {
     pub entries: u64,
     /// The name of the machine.
     pub host: String,
-    /// The number of the session's last message in the stream at the time of the description. Of two
-    /// descriptions the one with the greater number is newer.
+    /// The number of the session's last message in the stream at the time of the description. Of two descriptions, the
+    /// description with the greater number is newer.
     pub sequence: u64,
     pub is_trashed: bool,
 }
@@ -45,15 +45,15 @@ pub struct TeamSession {
     pub row: Option<TeamRow>,
     /// The other daemons that have the session open, sorted by host.
     pub open_on: Vec<OpenElsewhere>,
-    /// The place of the description in the order in which the servers got the descriptions, if they keep one. It is
-    /// then the order of the list.
+    /// The number of the description in the order in which the servers got the descriptions. The list then has this
+    /// order. `None` if the servers keep no such order.
     pub place: Option<u64>,
 }
 
-/// The cursor of the descriptions before this place begins with this.
+/// The first character of a cursor that has a place.
 const PLACE: char = '#';
 
-/// The cursor of the page of the descriptions before this place.
+/// The cursor for the page of the descriptions before this place.
 pub fn cursor_before(place: u64) -> String {
     format!("{PLACE}{place}")
 }
@@ -64,8 +64,8 @@ pub fn place_of(cursor: &str) -> Option<u64> {
 }
 
 impl TeamSession {
-    /// Names the session as the last one of a page: by its place, or else by the time of the last activity, which is
-    /// empty for a session without a description, and its id.
+    /// The cursor for the page after this session. It has the place of the session. If there is no place, it has the
+    /// time of the last activity, which is empty for a session without a description, and the id.
     pub fn cursor(&self) -> String {
         match self.place {
             Some(place) => cursor_before(place),
@@ -73,7 +73,7 @@ impl TeamSession {
         }
     }
 
-    /// Whether the session comes after the one that a cursor names.
+    /// Whether the session comes after the session that a cursor names.
     pub fn is_after(&self, cursor: Option<&str>) -> bool {
         if let Some(before) = cursor.and_then(place_of) {
             return self.place.is_none_or(|place| place < before);
@@ -81,7 +81,7 @@ impl TeamSession {
         let Some((modified, id)) = cursor.and_then(|cursor| cursor.split_once(' ')) else {
             return true;
         };
-        // Sessions without a place are after all that have one.
+        // Sessions without a place come after all sessions with a place.
         if self.place.is_some() {
             return false;
         }
@@ -103,10 +103,10 @@ pub struct TeamList {
     /// end, sorted by id.
     pub sessions: Vec<TeamSession>,
     by_id: HashMap<String, usize>,
-    /// Descriptions from before the stream was created again, in the part of the list that was read. Some of these
-    /// sessions may have been pushed after that.
+    /// The descriptions that are older than the present stream, in the part of the list that was read: the stream was
+    /// created again after they were written. Some of these sessions may have been pushed to the present stream later.
     pub missing: Vec<TeamRow>,
-    /// The ids of sessions that were erased lately.
+    /// The ids of sessions that were erased recently.
     pub erased: HashSet<String>,
     /// The reason why the list may lack sessions or machines.
     pub incomplete: Option<(Kind, String)>,
@@ -129,7 +129,7 @@ pub struct TeamPage {
 /// The sessions that a list wants. A list may have more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TeamQuery {
-    /// The ids of the sessions with a file here. The list has those of them that the team has.
+    /// The ids of the sessions with a file here. From these sessions, the list has the ones that the team also has.
     pub here: Vec<String>,
     /// The directory, normalized.
     pub cwd: Option<String>,
@@ -174,7 +174,7 @@ pub struct TeamFound {
 pub struct FoundSession {
     pub session_id: String,
     pub name: Option<String>,
-    /// In order.
+    /// In the order of their numbers.
     pub lines: Vec<FoundLine>,
 }
 

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     /// Tags, separators and annotations once reached the terminal, since each part of the program had its own table,
-    /// and none had all of them.
+    /// and no table had all these characters.
     #[test]
     fn no_control_gets_through() {
         let every = || (0..=0x10_ffff).filter_map(char::from_u32);

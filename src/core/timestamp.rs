@@ -77,12 +77,12 @@ fn canonical_text(at: Millis) -> Option<[u8; 24]> {
     ])
 }
 
-/// Examples of all times that [`read`] reads, for an error.
+/// An example of each form of time that [`read`] reads, for an error.
 pub const TIMES: &str =
     "90min, 12h, 3d, 2w, 6mo, 1y, today, yesterday, 2026-11-01 or 2026-11-01T08:00:00Z";
 
-/// Reads a time as a person writes it (protocol.md §3.16): an instant in RFC 3339, the beginning of a day in UTC, `today`,
-/// `yesterday`, or an age such as `2w` before `now`.
+/// Reads a time as a person writes it (protocol.md §3.16): an instant in RFC 3339, the beginning of a day in UTC,
+/// `today`, `yesterday`, or an age such as `2w` before `now`.
 pub fn read(text: &str, now: Millis) -> Option<Millis> {
     let today = now - now.rem_euclid(DAY);
     match text {
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The days 29 to 31 went to the general parser, so that an append took 18 % more instructions on three days of a
+    /// Once the general parser parsed the days 29 to 31, so an append took 18 % more instructions on three days of a
     /// month.
     #[test]
     fn every_day_is_parsed_without_the_general_parser() {

@@ -221,8 +221,8 @@ fn words(text: &str) -> Vec<Vec<u8>> {
     words
 }
 
-/// Passes each word and each phrase of `text` to `see`, and whether it is a phrase, until `see` returns false. The end of the
-/// text also closes a phrase.
+/// Passes each word and each phrase of `text` to `see`, and whether it is a phrase, until `see` returns false. The end
+/// of the text also closes a phrase.
 fn each_word<'t>(text: &'t str, mut see: impl FnMut(&'t str, bool) -> bool) {
     let mut rest = text.trim_start();
     while !rest.is_empty() {

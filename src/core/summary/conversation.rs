@@ -99,7 +99,7 @@ fn is_represented(result: &AgentMessage, calls: &HashSet<String>) -> bool {
         .is_some_and(|id| calls.contains(&*id))
 }
 
-/// Like [`content::estimated_tokens`], but of a tool result only the text that is shown counts.
+/// Like [`content::estimated_tokens`], without the text of a tool result that is not shown.
 fn estimated_tokens(message: &AgentMessage) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {

@@ -61,8 +61,8 @@ impl fmt::Debug for SummaryEntries {
 }
 
 impl SummaryEntries {
-    /// `kept` is the number of entries, from the first on, that the compaction before the others kept; `None` without a
-    /// compaction.
+    /// `kept` is the number of entries that a compaction kept; the entries after them are after this compaction. `None`
+    /// without a compaction.
     pub fn new(source: Arc<dyn EntrySource>, edits: Edits, kept: Option<usize>) -> Self {
         Self {
             source,

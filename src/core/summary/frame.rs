@@ -42,8 +42,8 @@ pub fn without_files(summary: &str) -> &str {
     rest
 }
 
-/// The summary of a context whose last turn is split: the summary of the earlier turns, if there are any, then the
-/// summary of the beginning of the split turn.
+/// The summary of a context whose last turn is split: first the summary of the earlier turns, if there are any, then
+/// the summary of the beginning of the split turn.
 pub fn joined(history: Option<&str>, turn_prefix: &str) -> String {
     let history = history.unwrap_or("There was nothing before this turn.");
     format!(

@@ -17,7 +17,7 @@ pub fn of_the_clock() -> u64 {
     u64::from(now.subsec_nanos())
 }
 
-/// Whether tests run all cases and the full numbers (`tests/long/run`), and not only what takes a few seconds.
+/// Whether tests run all cases and the full numbers (`tests/long/run`), and not only the part that takes a few seconds.
 pub fn is_long_run() -> bool {
     std::env::var_os("TREELINED_TEST_LONG").is_some()
 }

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// How often times are measured until they are linear.
+/// The most tries. A try measures the time of each size.
 const TRIES: u32 = 10;
 
-/// Checks that a task takes linear time. `task` runs it with the size that it is given, of the two `sizes`, and returns
-/// its time, see [`processor_time`].
+/// Checks that a task takes linear time. `task` gets one of the two `sizes`, runs the task with this size, and returns
+/// the time of the task (see [`processor_time`]).
 ///
-/// Between linear time and quadratic time, the limit is in the middle: for a task of 32 times the size it is 181 times the
-/// time. The fastest try of each size counts, since another program makes a processor slower for a while.
+/// The limit is in the middle between linear time and quadratic time: a task of 32 times the size may take up to 181
+/// times the time. The fastest try of each size counts, since another program may slow down a processor for a while.
 ///
 /// # Panics
 ///
@@ -32,8 +32,8 @@ pub fn check_linear(what: &str, sizes: [usize; 2], mut task: impl FnMut(usize) -
     panic!("{what}: sizes {sizes:?} take {fastest:?}, not linear time");
 }
 
-/// The time that a processor spends in this thread with `task`. A clock would count the time too in which the thread
-/// waits for a processor; a system that does not tell the time of a thread has only the clock.
+/// The time that a processor spends on `task` in this thread. A clock would also count the time in which the thread
+/// waits for a processor. The clock is used only on a system that does not report the processor time of a thread.
 pub fn processor_time<T>(task: impl FnOnce() -> T) -> Duration {
     let (clock, spent) = (Instant::now(), spent());
     drop(task());
@@ -45,8 +45,8 @@ pub fn processor_time<T>(task: impl FnOnce() -> T) -> Duration {
 
 /// The processor time of this thread so far.
 fn spent() -> Option<Duration> {
-    // Only then Linux brings the number up to date. It was that of the last tick, up to 4 ms ago, so that a short task took
-    // no time.
+    // Linux updates the number when the thread yields. Without this call, the number was once the number of the last
+    // tick, up to 4 ms ago, so a short task took no time.
     thread::yield_now();
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split(' ')

@@ -250,7 +250,7 @@ pub struct CallArguments<'a> {
 }
 
 impl<'a> CallArguments<'a> {
-    /// `arguments` is raw JSON: an object if the writer kept to the format.
+    /// `arguments` is raw JSON: an object if the writer followed the format.
     pub fn new(name: &str, arguments: &'a [u8]) -> Self {
         Self {
             family: family(name),
@@ -298,7 +298,7 @@ impl<'a> CallArguments<'a> {
         files
     }
 
-    /// The raw value of an argument. Of duplicates the last one counts, as everywhere.
+    /// The raw value of an argument. Of duplicate arguments, the last one counts.
     pub(super) fn argument(&self, name: &str) -> Option<&'a [u8]> {
         let mut arguments = self.arguments.iter().rev();
         let (_, value) = arguments.find(|(key, _)| **key == *name.as_bytes())?;
@@ -407,7 +407,7 @@ pub(super) fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
 }
 
-/// The words of an array, joined; of `["bash", "-lc", "…"]` only the command for the shell.
+/// The words of an array, joined. For `["bash", "-lc", "…"]`, only the command for the shell.
 pub(super) fn words(array: &[u8]) -> Option<Cow<'_, str>> {
     let mut words: Vec<_> = strings(array).take(MOST_ELEMENTS).collect();
     match &*words {

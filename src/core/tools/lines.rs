@@ -128,7 +128,7 @@ fn count(lines: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// The row of an edit said "1 file changed".
+    /// The row of an edit once said only "1 file changed".
     #[test]
     fn edits_of_all_tools_have_their_lines_counted() {
         let check = |name: &str, arguments: &str, counts: Option<(u32, u32)>| {

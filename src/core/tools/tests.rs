@@ -8,8 +8,8 @@ fn check(name: &str, arguments: &str, summary: &str) {
     assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
 }
 
-/// A row once said `Bash(command="…", description="…")`, in the order of the arguments. Now each tool has one argument
-/// that describes the call, for all agents and names of the tool.
+/// A row once said `Bash(command="…", description="…")`, in the order of the arguments. Each tool has one argument that
+/// describes the call, for all agents and for all names of the tool.
 #[test]
 fn well_known_tools_tell_by_one_argument() {
     check(

@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 pub struct Archived {
     /// The first entry of each archived branch.
     heads: HashSet<Node>,
-    /// For each node, whether it is in an archived branch; empty if there is none.
+    /// For each node, whether it is in an archived branch; empty if no branch is archived.
     hidden: Vec<bool>,
     /// The number of archived branches that are not inside another one.
     count: usize,

@@ -19,9 +19,9 @@ impl Tree {
             && (!self.is_background(above) || self.born.groups.contains_key(&step))
     }
 
-    /// Sets the position where the file opens to the last line. A background entry keeps that position. A record that
-    /// stays also keeps it, if the record is right after a background entry: another program that takes no lock may
-    /// have written before these two lines.
+    /// Sets the position where the file opens to the last line. A background entry does not change this position. A
+    /// record that stays does not change it either, if the record is right after a background entry. Before these two
+    /// lines, another program may have written without the lock.
     pub(super) fn open_at(&mut self, node: Node) {
         if self.opens_file(node) {
             self.last = Some(node);
@@ -42,8 +42,8 @@ impl Tree {
         !stays
     }
 
-    /// The position where the file would open if it ended at the offset `end`, in bytes; the empty position counts as
-    /// none. `None` too if the file opens at this position or below it.
+    /// The position where the file would open if it ended at the offset `end`, in bytes. `None` if this position is
+    /// empty, or if the file opens at this position or below it.
     pub fn left_at(&self, end: u64) -> Option<Node> {
         let nodes = (0..self.node_count()).rev();
         let mut before = nodes

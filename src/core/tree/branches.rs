@@ -14,11 +14,11 @@ pub struct Branch {
     pub fork: Option<Node>,
     /// The number of messages after the fork, the tip included.
     pub message_count: u64,
-    /// The user messages of `message_count`, the first one first.
+    /// The user messages among these messages, the first one first.
     pub prompts: Vec<Node>,
     /// Whether the tip is the step of the leaf.
     pub is_active: bool,
-    /// The entry whose name the branch has ([`Tree::branch_name`]).
+    /// The entry that gives the branch its name ([`Tree::branch_name`]).
     pub named_by: Option<Node>,
 }
 

@@ -188,8 +188,8 @@ impl Tree {
         }
     }
 
-    /// Stores a reference to an entry other than the parent. If it names a leaf record, the entry is delivered with the
-    /// position of that record instead (session-file.md §4).
+    /// Stores a reference to an entry other than the parent. If the reference names a leaf record, the entry is
+    /// delivered with the position of this record instead (session-file.md §4).
     fn note_reference(&mut self, node: Node, id: &str) {
         match self.find_any(id) {
             Some(named) if self.kind(named) == Kind::LeafRecord => {
@@ -267,7 +267,7 @@ impl Tree {
     }
 }
 
-/// The id of the entry other than the parent that an entry refers to.
+/// The id of the entry to which an entry refers, apart from the parent.
 fn reference<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
     match facts {
         Facts::BranchSummary { from_id, .. } => from_id.as_deref().filter(|id| *id != "root"),

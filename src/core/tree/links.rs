@@ -36,8 +36,8 @@ impl Tree {
         reports
     }
 
-    /// Links a new entry to its parent, and links the entries that waited for the new entry to it.
-    /// Returns `SELF_PARENT` or `CYCLE` if the link to the parent is refused.
+    /// Links a new entry to its parent. Also links the entries that waited for the new entry. Returns `SELF_PARENT` or
+    /// `CYCLE` if the link to the parent is refused.
     pub(super) fn link_entry(
         &mut self,
         node: Node,
@@ -97,8 +97,8 @@ impl Tree {
         Flags::NONE
     }
 
-    /// Resolves the position of a new leaf record. A record has a position in place of a parent, and is
-    /// never a child. Returns `SELF_PARENT` if it names itself.
+    /// Resolves the position of a new leaf record. A record has a position in place of a parent, and is never a child.
+    /// Returns `SELF_PARENT` if the record names itself.
     pub(super) fn link_record(
         &mut self,
         record: Node,

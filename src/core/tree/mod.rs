@@ -176,8 +176,8 @@ impl Tree {
         &self.hasher
     }
 
-    /// The position that a stored reference to `id` stands for. A leaf record stands for its own position
-    /// (session-file.md §4). `None` if no node has this id.
+    /// The position that a stored reference to `id` means. A leaf record means its own position (session-file.md §4).
+    /// `None` if no node has this id.
     pub fn resolve(&self, id: &str) -> Option<Option<Node>> {
         let node = self.find_any(id)?;
         Some(self.resolve_node(node))
@@ -219,7 +219,8 @@ impl Tree {
         a == b || self.skip_bookkeeping(a) == self.skip_bookkeeping(b)
     }
 
-    /// The children of a node, or the roots for `None`, the oldest timestamp first; equal ones are in file order.
+    /// The children of a node, or the roots for `None`, the oldest timestamp first. Children with equal timestamps are
+    /// in file order.
     pub fn children(&self, node: Option<Node>) -> Vec<Node> {
         let mut children = Vec::new();
         self.children_into(node, &mut children);
@@ -393,8 +394,8 @@ impl Tree {
         std::hint::black_box(found.count());
     }
 
-    /// Like [`Tree::insert`], for the copy of an entry of another tree. The copy is below a node of this tree, or a
-    /// root with `None`. Returns `None` if the tree is full.
+    /// Like [`Tree::insert`], for the copy of an entry of another tree. The parent of the copy is a node of this tree;
+    /// with `None` the copy is a root. Returns `None` if the tree is full.
     pub fn insert_copy(
         &mut self,
         id: &str,

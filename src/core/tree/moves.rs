@@ -20,7 +20,7 @@ impl From<Option<Node>> for Position {
 }
 
 impl Position {
-    /// The position; the outer `None` means that the file does not have it.
+    /// The position; the outer `None` means that the file does not have the position.
     pub fn known(self) -> Option<Option<Node>> {
         match self {
             Position::Root => Some(None),
@@ -86,8 +86,8 @@ pub struct Move {
     pub cause: Cause,
 }
 
-/// The moves in file order. Moves of other processes are left out once this process has opened the
-/// session: while their lines are read, [`Moves::pause`] is on.
+/// The moves in file order. After this process has opened the session, moves of other processes are not recorded:
+/// [`Moves::pause`] is on while their lines are read.
 #[derive(Default)]
 pub struct Moves {
     pub(super) log: Vec<Move>,

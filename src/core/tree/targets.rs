@@ -19,8 +19,8 @@ impl Moves {
     }
 }
 
-/// The newest position of `stack` that is at another step than the leaf. The time is linear in the stack and the
-/// tree: a walk up ends at an entry whose step is known to be the step of the leaf.
+/// The newest position of `stack` that is at another step than the leaf. The time is linear in the stack and the tree:
+/// a walk up ends at the first entry that is known to have the step of the leaf.
 fn target(stack: &[Position], tree: &Tree) -> Option<Option<Node>> {
     let leaf = tree.leaf();
     let here = tree.skip_bookkeeping(leaf);

@@ -48,8 +48,8 @@ pub struct Scope {
     pub root: Option<Node>,
     pub filter: Filter,
     pub order: Order,
-    /// Whether the active path is last among siblings. Folding the branches that the leaf has left needs this order.
-    /// Then `order` has no effect.
+    /// Whether the active path is last among siblings. Folding the branches that the leaf has left needs this order. If
+    /// this is true, `order` has no effect.
     pub active_last: bool,
     /// Whether archived branches are in scope.
     pub archived: bool,
@@ -65,7 +65,7 @@ pub struct Item {
     /// Whether the item is a user message. Only computed if the scope folds branches, since these are named by their
     /// user messages.
     pub is_prompt: bool,
-    /// Whether the filter shows it.
+    /// Whether the filter shows the item.
     pub kept: bool,
     /// Whether the item is the leaf or an ancestor of the leaf.
     pub on_active_path: bool,
@@ -86,7 +86,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     pub node: Node,
-    /// The next assistant message above it.
+    /// The next assistant message above this one.
     above: u32,
     offset: u64,
     len: u32,
@@ -207,9 +207,9 @@ impl Outline {
     }
 
     /// Adds the entries that were appended after the outline was built. This works only in the usual case during a
-    /// conversation: the leaf was the last item, and the new entries are a chain from it to the present leaf. Returns
-    /// false and changes nothing if the tree has changed in any other way. `tree` and `scope` must be the ones that
-    /// [`Outline::new`] got.
+    /// conversation: the leaf was the last item, and the new entries are a chain from this item to the present leaf.
+    /// Returns false and changes nothing if the tree has changed in any other way. `tree` and `scope` must be the ones
+    /// that [`Outline::new`] got.
     pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;
@@ -290,8 +290,8 @@ impl Outline {
         self.branch_names.get(&item).map(|name| &**name)
     }
 
-    /// The name of the branch that begins with an item, or with the nearest item above it. Only items after the item
-    /// `before` are examined.
+    /// The name of the branch that begins with an item, or with the nearest item above it. Only items that come after
+    /// the item `before` in the list are examined.
     pub(super) fn branch_name_behind(&self, item: usize, before: Option<usize>) -> Option<&str> {
         if self.branch_names.is_empty() {
             return None;

@@ -59,13 +59,13 @@ pub struct FoldedRow {
     pub(super) branches: u32,
     /// The number of visible entries in these branches.
     pub(super) entries: u32,
-    /// The index of the first of its names.
+    /// The index of the first name of the row.
     names: u32,
     named: u32,
 }
 
 impl FoldedRow {
-    /// Whether a line with these names has no room for another name.
+    /// Whether the line to show has no room for a name after these names.
     pub fn is_full(&self, names: &[String]) -> bool {
         let shown = names
             .iter()
@@ -107,7 +107,7 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-/// A row that is open because of these ids of the request; without them it would be folded.
+/// A row that is open because of these ids of the request. Without these ids the row would be folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenedRow {
     row: u32,
@@ -337,7 +337,8 @@ fn sizes(rows: &[Row]) -> Vec<u32> {
 
 /// The rows that remain after folding.
 struct Shown<'r> {
-    /// First the `count` rows that remain so far; the rows that the walk has not reached are at their former places.
+    /// The first `count` rows are the rows that remain so far. The rows that the walk has not reached are at their
+    /// former indexes.
     rows: &'r mut Vec<Row>,
     count: usize,
     /// The new row of each former row.
@@ -355,7 +356,7 @@ impl Shown<'_> {
         self.moved.get(former as usize).copied().unwrap_or(NONE)
     }
 
-    /// Whether a row continues the branch of its new parent. Below the leaf no row does.
+    /// Whether a row continues the branch of its new parent. Below the leaf, no row continues a branch.
     fn goes_on(&self, row: &Row, parent: u32) -> bool {
         let parent = self.rows.get(parent as usize);
         let is_below_leaf =
@@ -369,8 +370,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Keeps the row at `at`, and gives it its guides. The guides are final unless a branch is open: a later sibling changes the guides of
-    /// the rows of an open branch. `is_left` says whether the row begins a branch that the leaf has left.
+    /// Keeps the row at `at`, and gives it its guides. The guides are final, except in an open branch, where a later
+    /// sibling changes the guides of the rows. `is_left` says whether the row begins a branch that the leaf has left.
     fn push(&mut self, at: usize, is_left: bool) -> u32 {
         let new = number32(self.count);
         let Some(mut row) = self.rows.get(at).copied() else {
@@ -400,7 +401,7 @@ impl Shown<'_> {
         new
     }
 
-    /// Adds a branch to the folded row of its fork; makes that row if there is none.
+    /// Adds a branch to the folded row of its fork. Makes the folded row if there is none.
     fn fold(&mut self, outline: &Outline, branch: Range<usize>, asked: &Asked) {
         let Some(&row) = self.rows.get(branch.start) else {
             return;

@@ -11,7 +11,7 @@ pub struct PreviewLine {
     limit: usize,
     /// The text in UTF-8.
     text: Vec<u8>,
-    /// The number of characters in `text`; one more if white space follows the last one.
+    /// The number of characters in `text`, plus one if white space follows the text.
     length: usize,
     /// Whether white space comes between `text` and the next character.
     gap: bool,

@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A head of 4 KiB is read first, and must not give another row than the whole line.
+    /// A head of 4 KiB is read first. It must give the same row as the whole line.
     #[test]
     fn a_part_of_a_text_gives_a_part_of_its_line() {
         let text =

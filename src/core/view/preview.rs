@@ -399,7 +399,7 @@ impl<'a> PreviewWalk<'a> {
         at: usize,
         block: &mut PreviewBlock<'a>,
     ) -> Result<usize, PreviewStop> {
-        // The positions of values that came before the member that gives their meaning.
+        // The positions of values that come before the member that says what they mean.
         let mut text_at = None;
         let mut members = Members::open(self.text, at)?;
         while let Some(key) = members.next_key()? {
@@ -542,7 +542,7 @@ impl<'a> PreviewWalk<'a> {
         Ok(json::string(self.raw(at..end)))
     }
 
-    /// The raw value at `at`. If its end is missing, the part that is there.
+    /// The raw value at `at`. If the end of the value is missing, this is the part up to the end of the text.
     fn raw_or_rest(&self, at: usize, end: &Result<usize, Malformed>) -> &'a [u8] {
         self.raw(at..*end.as_ref().unwrap_or(&self.text.len()))
     }

@@ -72,8 +72,8 @@ fn is_added(line: &[u8]) -> bool {
     line.starts_with(start)
 }
 
-/// Reads a text. If the end of the literal is missing, its first line must be complete. With `is_command` the text is
-/// the output of a command, and its tests are counted.
+/// Reads a text. If the end of the literal is missing, the first line of the text must be complete. With `is_command`
+/// the text is the output of a command, and its tests are counted.
 pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) -> Told<'_> {
     let has_reminder = FIND_REMINDER.find(inside).is_some();
     let (mut told, mut added) = (Told::default(), None);
@@ -114,8 +114,8 @@ pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) 
     told
 }
 
-/// Removes reminders from a line; returns `false` if nothing else is in it. `is_inside` says whether the line begins
-/// inside a reminder, and is set for the next line.
+/// Removes reminders from a line; returns `false` if the line has nothing else. `is_inside` says whether the line
+/// begins inside a reminder, and is set for the next line.
 fn without_reminder(line: &mut &[u8], is_inside: &mut bool) -> bool {
     if *is_inside {
         let Some(end) = memmem::find(line, REMINDER_END) else {

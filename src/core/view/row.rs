@@ -28,7 +28,7 @@ pub struct ServedRow<'a> {
     opened: Opened<'a>,
 }
 
-/// The ids of the request that keep a row open. Without them the row would be folded.
+/// The ids of the request that keep a row open. Without these ids the row would be folded.
 #[derive(Debug, Clone, Default)]
 struct Opened<'a> {
     expand: Vec<&'a str>,
@@ -191,8 +191,8 @@ impl ServedRow<'_> {
         out.push(b'}');
     }
 
-    /// Whether a folded row needs facts of its entry's body: a type, a role or a form of time that this program does
-    /// not write.
+    /// Whether a folded row needs facts of its entry's body: a type, a role or a form of timestamp that this program
+    /// does not write.
     pub fn is_odd(&self) -> bool {
         let entry = &self.entry;
         let has_odd_role = entry.kind == Kind::Message && entry.role.name().is_none();

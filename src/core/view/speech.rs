@@ -79,7 +79,7 @@ pub(super) struct Speech {
     is_markdown: bool,
     /// Whether tools may have put elements into the text.
     has_elements: bool,
-    /// The most telling meaning of the elements so far.
+    /// The most informative meaning of the elements so far.
     aside: Option<Says>,
     command: PreviewLine,
     arguments: PreviewLine,
@@ -236,7 +236,7 @@ impl Speech {
         Element::Until(after.get(found + end.len()..).unwrap_or_default())
     }
 
-    /// Keeps the most telling meaning: a command tells more than the elements around it.
+    /// Keeps the most informative meaning: a command is more informative than the elements around it.
     fn say(&mut self, says: Says) {
         let counts = |says| matches!(says, Some(Says::Command | Says::Shell));
         if self.aside.is_none_or(|said| said == Says::Nothing)

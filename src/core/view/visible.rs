@@ -155,8 +155,8 @@ impl Visible {
     }
 
     /// The name of the branch that begins with the row of an item. The name is shown on the first row at or below the
-    /// entry that has it. Only the entries after the previous row are searched, so each entry is searched once, and all
-    /// rows take linear time.
+    /// entry that has the name. Only the entries after the previous row are searched, so each entry is searched once,
+    /// and all rows take linear time.
     pub fn branch_name<'o>(&self, outline: &'o Outline, item: usize) -> Option<&'o str> {
         let before = self.row_of(item)?.checked_sub(1);
         let before = before.and_then(|before| self.rows.get(before));
@@ -217,7 +217,7 @@ pub enum Start {
     Around(usize),
 }
 
-/// The rows of a page. The start of the range is the `offset` of the answer. Without a limit, the page has all rows
+/// The rows of a page. The start of the range is the `offset` of the response. Without a limit, the page has all rows
 /// from the offset on; with [`Start::Around`] it has all rows of the tree.
 pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
     let limit = limit.unwrap_or(total);
@@ -270,8 +270,8 @@ fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u
     (rows, nearest)
 }
 
-/// Marks the last child so far of `parent`, which is the last row or a row above it. No later call visits the rows on
-/// the way there again, so all calls together take linear time.
+/// Marks the last child that `parent` has so far. This child is the last row, or a row above the last row. No later
+/// call visits the rows between the two again, so all calls together take linear time.
 fn mark_elder(rows: &mut [Row], parent: u32) {
     let mut at = rows.len().wrapping_sub(1);
     while let Some(row) = rows.get_mut(at) {

@@ -69,7 +69,7 @@ struct BranchRecord {
     tools: BTreeMap<String, usize>,
     /// The number of commands that the user ran.
     commands: usize,
-    /// Different errors, in the order in which they came.
+    /// Different errors, in the order of the entries.
     errors: Vec<String>,
     seen_errors: HashSet<String>,
     /// The texts of earlier summaries.
@@ -290,7 +290,7 @@ impl BranchRecord {
     }
 }
 
-/// Whether the summary is of a branch that the conversation has left. It does not go on there.
+/// Whether the summary is about a branch that the leaf has left. The conversation does not continue in this branch.
 fn is_left(subject: SummarySubject) -> bool {
     subject == SummarySubject::Branch
 }

@@ -89,7 +89,7 @@ fn the_structure_is_filled_from_the_entries() {
     );
 }
 
-/// The summary of a dead end once told the agent to go on from its last answer.
+/// The summary of a branch that was left once asked the agent to continue from the last answer of this branch.
 #[test]
 fn only_what_goes_on_has_next_steps() {
     let next = "\n## Next Steps\n1. Go on from the last answer: Done.\n";
@@ -119,7 +119,7 @@ fn empty_lists_are_left_out() {
     assert_eq!(outline(&request), goal, "a context has no ending");
 }
 
-/// A reader of many summaries once had to read each to its end to learn its outcome.
+/// A reader of many summaries once had to read each summary to the end to learn the outcome.
 #[test]
 fn the_first_line_says_what_was_tried_and_how_it_ended() {
     let aborted = message(json!({"role": "assistant", "content": [], "stopReason": "aborted"}));

@@ -38,8 +38,8 @@ fn take(tree: &mut Tree, id: &str, parent: Option<&str>, rest: &str, flags: Flag
     }
 }
 
-/// Twice the lines take at most about twice the steps. A step per line is not counted, so the limit has some steps to
-/// spare.
+/// Twice the lines take at most about twice the steps. One step per line is not counted, so the limit is a little
+/// higher than twice.
 #[track_caller]
 fn check_linear(what: &str, build: impl Fn(usize) -> Tree) {
     const N: usize = 1500;

@@ -5,7 +5,7 @@ use super::*;
 use crate::entry::scan::scan_line;
 use crate::entry::{Line, Parent};
 
-/// Inserts lines as they stand in a file.
+/// Inserts lines in the order of a file.
 fn tree_of(lines: &[(&str, &str, &str)]) -> Tree {
     let mut tree = Tree::new();
     for (number, (id, parent, rest)) in lines.iter().enumerate() {
@@ -77,7 +77,7 @@ fn a_name_goes_on_with_the_older_child() {
     assert_eq!(names(&tree), expected);
 }
 
-/// The entry of a record came later in the file, as after a merge of two files by hand.
+/// The entry of a record may come later in the file, for instance after two files were merged by hand.
 #[test]
 fn a_mark_waits_for_its_entry() {
     let archived = record("archived", "c", "");

@@ -1,5 +1,5 @@
-//! Where a file opens, and branches that are in the background or archived (session-file.md §4.2, §4.7, §4.9). The tests of
-//! the daemon reach these too; these tests have each case once.
+//! Where a file opens, and branches that are in the background or archived (session-file.md §4.2, §4.7, §4.9). The
+//! tests of the daemon also cover these cases; these tests have each case once.
 
 use super::*;
 
@@ -257,8 +257,8 @@ fn a_name_reaches_the_steps_that_the_oldest_children_continue() {
     assert_eq!(only.branch_name(at(&only, "u2")), None);
 }
 
-/// An undo moves the leaf into an archived branch, and the redo out of it again. A branch in which somebody went on
-/// meanwhile, or into which another move led, stays.
+/// An undo moves the leaf into an archived branch, and the redo moves the leaf out of it again. The branch stays open
+/// if a step was added to it in the meantime, or if another move led into it.
 #[test]
 fn a_redo_archives_the_branches_that_only_its_undo_has_opened() {
     let moved = |cause: &str| MOVED.replace("set_leaf", cause);

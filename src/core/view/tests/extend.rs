@@ -86,7 +86,7 @@ fn made(session: &Session, scope: Scope) -> (Outline, Visible) {
     (outline, visible)
 }
 
-/// Extends the view where that is possible; returns how often the view was extended.
+/// Extends the view where this is possible. Returns how often the view was extended.
 fn follow(steps: &[Vec<Step>], scope: Scope) -> usize {
     let mut session = Session::of([]);
     let mut view = made(&session, scope);

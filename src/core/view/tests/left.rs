@@ -50,7 +50,7 @@ fn drawn(session: &Session, expand: &[&str], each: &[&str]) -> String {
     lines.collect()
 }
 
-/// A tree of many branches was once drawn with all of them, and each step was further to the right.
+/// All branches of a tree were once drawn, and each step of the conversation was further to the right.
 #[test]
 fn the_active_path_is_flat_and_each_fork_has_one_line() {
     assert_eq!(

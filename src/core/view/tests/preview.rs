@@ -46,7 +46,7 @@ fn facts(line: &str) -> RowFacts<'_> {
     };
     assert_eq!(RowFacts::of_line(line.as_bytes(), of_row), without_calls);
     assert_eq!(RowFacts::of_extract(&extract, of_row), Some(without_calls));
-    // The facts of a head equal those of the whole line.
+    // The facts of a head equal the facts of the whole line.
     for subject in [subject, of_row] {
         let whole = RowFacts::of_line(line.as_bytes(), subject);
         for end in 0..line.len() {
