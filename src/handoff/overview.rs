@@ -148,7 +148,7 @@ fn shortened(text: &str) -> Option<String> {
     (!short.is_empty()).then_some(short)
 }
 
-/// The text as one line of a list. In Markdown other text could follow a line break.
+/// The text as one line of a list. In Markdown, a line break could begin a heading or another block.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace(is_control, " ")
 }

@@ -43,8 +43,8 @@ pub fn place(files: &[NewFile]) -> Result<()> {
     Ok(())
 }
 
-/// Opens the folder of a file, or makes it. If it is `FOLDER` in the session directory, it must not be a symbolic
-/// link, and its old files are removed.
+/// Opens the folder of a file, or makes it. If the folder is `FOLDER` in the session directory, it must not be a
+/// symbolic link, and its old files are removed.
 fn location(path: &Path) -> io::Result<Location> {
     let missing = || io::Error::from(io::ErrorKind::InvalidFilename);
     let parent = path.parent().ok_or_else(missing)?;
@@ -64,7 +64,7 @@ fn location(path: &Path) -> io::Result<Location> {
     })
 }
 
-/// Removes the files that are older than `MAX_AGE`: agents have copied them by then.
+/// Removes the files that are older than `MAX_AGE`. By this age, agents have copied the files.
 pub(crate) fn remove_old(folder: &Folder, now: SystemTime) -> io::Result<()> {
     let now = now.duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_secs().cast_signed());

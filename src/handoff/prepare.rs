@@ -19,7 +19,7 @@ use treelined_import::neutral::{
 
 /// The longest prompt that is passed as an argument, in bytes. Systems limit an argument to 128 KiB.
 const MAX_ARGUMENT: usize = 96 << 10;
-/// The most characters of a prompt that are the title of a session.
+/// The longest title that is made from a prompt, in characters.
 const MAX_TITLE: usize = 72;
 /// The largest settings file of an agent that is read, in bytes.
 const MAX_SETTINGS: u64 = 1 << 20;
@@ -125,7 +125,7 @@ fn no_conversation(tool: Option<Tool>, cwd: &str) -> Error {
     Error::new(Kind::InvalidParams, message).with_details(details)
 }
 
-/// The name of the session, else the beginning of the last prompt, which tells the branches of a tree apart.
+/// The name of the session, else the beginning of the last prompt, which is different for the branches of a tree.
 fn title<'a>(request: &Request<'a>, path: &'a NeutralPath) -> &'a str {
     let last = || path.messages.iter().rev().find_map(asked);
     let name = request.name.or_else(last);
@@ -216,7 +216,8 @@ fn settings_in(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// The argument for a prompt. A prompt that is too long goes into a new file, and the argument says to read it.
+/// The argument for a prompt. A prompt that is too long goes into a new file, and the argument asks the agent to read
+/// this file.
 fn argument(prompt: &str, path: PathBuf, files: &mut Vec<NewFile>) -> String {
     match prompt.len() {
         // An agent would take a text that begins with a dash for an option.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use treelined_core::tools::{CallArguments, FileAccess};
 use treelined_import::neutral::{Call, CallResult, Message, ModelPart, NeutralPath, Part, text_of};
 
-/// The longest result that is quoted whole, in characters. Of a longer one, the beginning and the end are quoted.
+/// The longest result that is quoted whole, in characters. Of a longer result, the beginning and the end are quoted.
 const MAX_RESULT: usize = 4000;
 /// The most files that are named as changed, and the most that are named as read.
 const MAX_FILES: usize = 100;

@@ -24,12 +24,12 @@ pub(crate) struct Answer {
     pub model: String,
     pub tool: String,
     pub tokens: Tokens,
-    /// The cost in dollars; `None` if it is not recorded.
+    /// The cost in dollars; `None` if no cost is recorded.
     pub cost: Option<f64>,
 }
 
 impl Answer {
-    /// Reads the usage in an entry. `None` if it has none, or is a copy of another entry of its session.
+    /// Reads the usage in an entry. `None` if the entry has no usage, or is a copy of another entry of its session.
     pub(crate) fn read(entry: &[u8], tree: &Tree) -> Option<Self> {
         let names = [
             "id",

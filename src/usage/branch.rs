@@ -17,7 +17,7 @@ pub(crate) struct Division<'t> {
     of: Vec<Option<usize>>,
 }
 
-/// One branch, with what its title is read from.
+/// One branch, with the data from which its title is read.
 struct Part {
     tip: Node,
     is_active: bool,
@@ -62,7 +62,8 @@ impl<'t> Division<'t> {
                 prompts: Vec::new(),
             });
         }
-        // Entries that several branches share belong to the active one, else to the branch that was written last.
+        // Entries that several branches share belong to the active branch, if it is one of them. Otherwise they belong
+        // to the branch that was written last.
         branches.sort_by_key(|part| std::cmp::Reverse((part.is_active, part.tip)));
         let mut division = Self {
             tree,
@@ -103,7 +104,8 @@ impl<'t> Division<'t> {
         }
     }
 
-    /// Gives each entry without a branch to the branch of the nearest entry above that has one, else to the first branch.
+    /// Gives each entry without a branch to the branch of the nearest entry above that has a branch, else to the first
+    /// branch.
     fn claim_bookkeeping(&mut self) {
         if self.branches.is_empty() {
             return;

@@ -107,12 +107,12 @@ struct SessionAnswers {
 struct Groups {
     /// The keys of the answers that were counted.
     counted: HashSet<u64>,
-    /// The rows by the session, if they are branches, and by their keys.
+    /// The rows, by session and key. The session is empty unless rows are branches.
     rows: BTreeMap<(String, String), Row>,
     total: Sums,
 }
 
-/// Counts the answers of all sessions in the store. If several sessions have the same answer, it counts for the
+/// Counts the answers of all sessions in the store. If several sessions have the same answer, the answer counts for the
 /// session that was created first.
 pub fn usage(store: &Store, request: &Request, prices: &Prices, cancel: &Cancel) -> Result<Usage> {
     let sessions = sessions(store, request)?;
@@ -337,7 +337,7 @@ impl Request {
 }
 
 impl By {
-    /// The empty row of an answer of a session. If rows are branches, it is the row of the session.
+    /// The empty row of an answer of a session. If rows are branches, this is the row of the session.
     fn row(self, session: &CatalogueRow, answer: &Answer) -> Row {
         let listing = &session.listing;
         let header = listing.header.as_ref();

@@ -161,7 +161,7 @@ mod tests {
                 .is_some()
         );
         assert!(prices.estimate("openai-codex", "gpt-5", &one).is_some());
-        // Histories have answers of models that are no longer sold: their cost was unknown.
+        // Histories have answers of models that are no longer sold. The cost of these answers was once unknown.
         let older = [
             ("anthropic", "claude-sonnet-4-20250514", 3.0),
             ("anthropic", "claude-opus-4-1-20250805", 15.0),

@@ -295,7 +295,8 @@ fn equal_branches_of_two_sessions_are_two_rows() {
     assert_eq!(branch_rows(&one.rows), [("a1", "one", true, 1)]);
 }
 
-/// A branch that grows in the background has no part of the branch from which it began, though it is written later.
+/// A branch that grows in the background does not get entries of the branch from which it began, although it is written
+/// later.
 #[test]
 fn a_background_branch_counts_from_its_beginning() {
     let dir = tempfile::tempdir().unwrap();

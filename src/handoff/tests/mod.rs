@@ -459,7 +459,7 @@ fn a_missing_folder_an_empty_path_and_a_long_one_are_refused() {
     );
     let said = empty.err().unwrap();
     assert_eq!(said.kind, Kind::InvalidParams);
-    // The message was about the member `entryId`, which a person never wrote.
+    // The error message was once about the member `entryId`, which a person never writes.
     let cwd = world.at("project").display().to_string();
     let plain =
         format!("no conversation to hand over: start codex in {cwd}, and give it the prompt");

@@ -31,7 +31,7 @@ fn a_file_that_exists_is_never_touched() {
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// Once the first of two files stayed although the second could not be made.
+/// Once the first of two files stayed although the second file could not be made.
 #[test]
 fn a_failure_leaves_none_of_the_files() {
     let world = World::new();
@@ -56,7 +56,7 @@ fn names(folder: &Path) -> Vec<OsString> {
     names
 }
 
-/// Once any old file was removed, even one that belongs to no continuation, or is below a link.
+/// Once any old file was removed, even a file that does not belong to a continuation, or a file below a link.
 #[test]
 fn only_own_old_files_are_removed_and_no_link_is_followed() {
     let world = World::new();

@@ -109,8 +109,8 @@ impl Records<'_> {
             "stop_sequence": null,
             "usage": { "input_tokens": 0, "output_tokens": 0 },
         });
-        // The session continues with the model of its last message. If that has none, it continues with the default
-        // model.
+        // The session continues with the model of its last message. If this message has no model, the session continues
+        // with the default model.
         let model = said
             .model
             .as_ref()

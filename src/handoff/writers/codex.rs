@@ -99,7 +99,7 @@ impl Records<'_> {
     }
 
     /// Adds a record in the form that Codex writes when it forks the thread: with an id, and with Codex's order of
-    /// members. So the bytes of a copy are the same, and an import recognizes it by them.
+    /// members. So a copy has the same bytes, and an import recognizes the copy by its bytes.
     fn item(&mut self, kind: &str, prefix: &str, members: Value) {
         let id = format!("{prefix}_{}", self.session.random());
         let mut payload = json!({ "type": kind, "id": id });

@@ -1,5 +1,5 @@
-//! Writes for Gemini CLI a chat as JSON lines, for `gemini --session-file`. Gemini CLI copies the chat into the
-//! folder of the project, and keeps the ids of its messages. So the file in which it lists the folders of projects is
+//! Writes for Gemini CLI a chat as JSON lines, for `gemini --session-file`. Gemini CLI copies the chat into the folder
+//! of the project, and keeps the ids of its messages. So the file in which Gemini CLI lists the folders of projects is
 //! not changed here.
 
 use super::json::Lines;

@@ -78,7 +78,8 @@ impl NewSession<'_> {
         self.now - Millis::try_from(later).unwrap_or(0)
     }
 
-    /// The folder of the agent, as an absolute path. Fails with `pathDenied` if it is not known or is relative.
+    /// The folder of the agent, as an absolute path. Fails with `pathDenied` if the folder is not known or its path is
+    /// relative.
     pub(super) fn agent_store(&self) -> Result<&Path> {
         let denied = |why: String| Err(Error::new(Kind::PathDenied, why));
         match self.store.agent.as_deref() {

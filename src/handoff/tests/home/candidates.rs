@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The latest record of a conversation is not valid. Once an earlier record of it was used instead.
+/// The latest record of a conversation is not valid. Once an earlier record of the conversation was used instead.
 #[test]
 fn only_the_latest_continuation_of_a_native_id_counts() {
     let check = |change: &dyn Fn(&mut Value)| {
@@ -48,8 +48,8 @@ fn of_several_beginnings_the_longest_counts() {
     }
 }
 
-/// Once two equal sessions continued in an agent that makes its own ids, and each answer went to the session that the
-/// list names first.
+/// Once two equal sessions continued in an agent that makes its own ids, and each answer went to the first of the two
+/// sessions in the list.
 #[test]
 fn of_two_equal_sessions_the_one_that_went_on_last_counts() {
     let other = "01a20124-4777-7de2-915b-000000000000";

@@ -187,8 +187,8 @@ fn two_conversations_of_one_agent_are_two_branches() {
     }
 }
 
-/// A person writes a message and goes on in an agent, which gets the message as its first prompt. The message was there twice, and the
-/// one on the path to the leaf had no answer.
+/// A person writes a message and continues in an agent, which gets the message as its first prompt. The message was
+/// once in the tree twice, and the message on the path to the leaf had no answer.
 #[test]
 fn a_message_that_was_handed_over_as_the_prompt_is_there_once() {
     for tool in Tool::AGENTS {
@@ -211,7 +211,8 @@ fn a_message_that_was_handed_over_as_the_prompt_is_there_once() {
     }
 }
 
-/// Two messages of the user without an answer between them are one prompt of the agent. It came back as a third message.
+/// Two messages of the user without an answer between them are one prompt of the agent. This prompt once came back as a
+/// third message.
 #[test]
 fn messages_that_were_handed_over_as_one_prompt_are_there_once() {
     for tool in Tool::AGENTS {
@@ -231,8 +232,8 @@ fn messages_that_were_handed_over_as_one_prompt_are_there_once() {
     }
 }
 
-/// A person leaves a branch with a summary and goes on in an agent. The agent got the summary as a prompt and answered it, and
-/// the answer came back beside the summary, below a message that nobody had written.
+/// A person leaves a branch with a summary and continues in an agent. The agent once got the summary as a prompt and
+/// answered it. The answer came back beside the summary, below a message that the person had not written.
 #[test]
 fn a_summary_at_the_end_is_handed_over_and_not_asked() {
     for tool in Tool::AGENTS {
@@ -255,7 +256,7 @@ fn a_summary_at_the_end_is_handed_over_and_not_asked() {
     }
 }
 
-/// If the user has moved elsewhere in the tree, the leaf stays there.
+/// If the user has moved the leaf elsewhere in the tree, the leaf stays there.
 #[test]
 fn the_leaf_stays_where_the_user_went() {
     let tour = Tour::new();
@@ -311,7 +312,7 @@ fn a_forged_record_takes_nothing() {
         record["sessionId"] = json!(SESSION);
         record["sha256"] = json!("0".repeat(64));
     });
-    // The hash belongs to the agent's path, but the record to another session.
+    // The hash belongs to the agent's path, but the record belongs to another session.
     forge(&|_| {});
     // The entry does not exist.
     forge(&|record| {
@@ -463,7 +464,7 @@ fn a_record_without_a_file_is_harmless() {
     tour.check_branch("e4", "QUESTION", "ANSWER");
 }
 
-/// The agent works in another folder than the session's.
+/// The folder in which the agent works is not the folder of the session.
 #[test]
 fn a_continuation_in_another_folder_stays_a_branch() {
     let tour = Tour::new();

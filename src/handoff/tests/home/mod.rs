@@ -256,7 +256,7 @@ impl Tour {
         tour
     }
 
-    /// The entry of the model's last message, and the one two turns before it.
+    /// The entry of the model's last message, and the entry of its message two turns before.
     fn answers(&self) -> (String, String) {
         let path = self.path();
         let id = |at: usize| path[at].entry_id.clone();

@@ -199,7 +199,7 @@ fn a_continuation_goes_on_behind_a_recorder() {
     }
 }
 
-/// ACP does not say where a message ends between two texts of a turn.
+/// ACP does not say whether a message ends between two texts of a turn.
 #[test]
 fn one_message_of_a_record_may_be_several_nodes() {
     for tool in Tool::AGENTS {
@@ -261,7 +261,7 @@ fn a_forged_record_takes_nothing() {
 }
 
 /// goose and opencode make an empty conversation at the start. It once became a separate session, and later messages
-/// went there instead of into the record.
+/// went into this session and not into the record.
 #[test]
 fn a_recorded_conversation_that_says_nothing_waits() {
     for tool in [Tool::Opencode, Tool::Goose] {
@@ -284,7 +284,7 @@ fn a_recorded_conversation_that_says_nothing_waits() {
     }
 }
 
-/// The recorder writes after the comparison, before the import has written.
+/// The recorder writes after the comparison and before the import writes.
 #[test]
 fn a_session_that_grows_during_the_comparison_is_left_to_the_next_import() {
     let is_seen = [100, 400, 1_500].into_iter().any(|pause| {
@@ -350,8 +350,8 @@ fn the_same_words_said_later_are_not_those_of_the_record() {
     assert!(own.unwrap().contains(it.id("THERE").as_str()), "{text}");
 }
 
-/// A question that begins like the recorded question was once taken for it, in the middle and at the beginning of a
-/// conversation.
+/// A question that begins like the recorded question was once taken for the recorded question, in the middle and at the
+/// beginning of a conversation.
 #[test]
 fn a_question_that_begins_as_another_is_its_own() {
     for tool in Tool::AGENTS {
