@@ -1,4 +1,4 @@
-//! The agents and services whose conversations can be imported: the one list of their names.
+//! The agents and services whose conversations can be imported: the only list of their names.
 
 /// Passes the tools and their names to the macro `$list`. The agents that can continue a conversation come first.
 #[macro_export]

@@ -3,8 +3,8 @@
 /// The most characters of a text that can be a mistyped name.
 const MAX_CHARS: usize = 64;
 
-/// The nearest of the known names; `None` if each of them differs in more than a third of the letters. Case, `_` and
-/// `-` make no difference. `wrong` itself is never returned, since a known name can be wrong at this position.
+/// The nearest of the known names; `None` if every known name differs in more than a third of the letters. Case, `_`
+/// and `-` make no difference. `wrong` itself is never returned, since a known name can be wrong at this position.
 pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     if wrong.is_empty() || wrong.chars().nth(MAX_CHARS).is_some() {
         return None;

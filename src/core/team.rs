@@ -114,7 +114,7 @@ pub struct TeamList {
     pub page: Option<TeamPage>,
 }
 
-/// The part of a team's sessions that a list has, besides the sessions with a file here.
+/// The part of a team's sessions that a list has in addition to the sessions with a file here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TeamPage {
     /// The sessions without a file here that the query selects. If `is_at_least`, there are more.
@@ -129,7 +129,7 @@ pub struct TeamPage {
 /// The sessions that a list wants. A list may have more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TeamQuery {
-    /// The ids of the sessions with a file here. From these sessions, the list has the ones that the team also has.
+    /// The ids of the sessions with a file here. The list has each of these sessions that the team also has.
     pub here: Vec<String>,
     /// The directory, normalized.
     pub cwd: Option<String>,
@@ -144,7 +144,7 @@ pub struct TeamQuery {
     pub after: Option<String>,
 }
 
-/// A question to the sessions of a team.
+/// A question that is searched in the sessions of a team.
 #[derive(Debug, Clone, Default)]
 pub struct TeamQuestion {
     /// The terms of the question.
@@ -155,7 +155,7 @@ pub struct TeamQuestion {
     pub directories: Vec<String>,
 }
 
-/// The lines that may answer a question, and the size of what was searched.
+/// The lines that may answer a question, and the size of the searched sessions.
 #[derive(Debug, Clone, Default)]
 pub struct TeamFound {
     /// Sorted by id.

@@ -11,7 +11,7 @@ const MAX_RESULT: usize = 4000;
 /// The most files that are named as changed, and the most that are named as read.
 const MAX_FILES: usize = 100;
 
-/// Makes a document from the path. The document says at its beginning what it is.
+/// Makes a document from the path. The beginning of the document explains its purpose.
 pub(crate) fn handoff(
     path: &NeutralPath,
     title: &str,

@@ -6,8 +6,8 @@ use treelined_core::stats::{self, Tokens};
 
 const TABLE: &str = include_str!("prices.tsv");
 
-/// The price of a million tokens of each kind, in dollars. If a kind that an answer has used has no price, the cost
-/// of the answer is unknown.
+/// The price of a million tokens of each kind, in dollars. If an answer has used a kind of token that has no price, the
+/// cost of the answer is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Price {
     pub input: Option<f64>,

@@ -11,7 +11,7 @@ pub struct Draft {
     pub images: Vec<Vec<u8>>,
 }
 
-/// The text (its blocks joined) and the images of an entry; empty if it has neither.
+/// The text (its blocks joined) and the images of an entry; empty if the entry has neither text nor images.
 pub fn draft(entry: &[u8]) -> Draft {
     let content =
         json::get_path(entry, &["message", "content"]).or_else(|| json::get(entry, "content"));

@@ -228,8 +228,8 @@ pub struct Envelope<'a> {
     pub background: Option<Background<'a>>,
     /// Present for an entry that came from another session (semantics.md §5.4).
     pub copied_from: Option<CopiedFrom<'a>>,
-    /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId,
-    /// timestamp`, one of these comes twice, or a key has an escape. For information only.
+    /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId, timestamp`, one
+    /// of these members comes twice, or a key has an escape. For information only.
     pub odd: bool,
 }
 

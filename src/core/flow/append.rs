@@ -29,7 +29,8 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Plans operations that are written together. Each is planned as if the operations before it were written already.
+/// Plans operations that are written together. Each operation is planned as if the operations before it were written
+/// already.
 pub struct Planner<'a> {
     tree: &'a Tree,
     minter: IdAllocator<'a>,
@@ -58,8 +59,8 @@ impl<'a> Planner<'a> {
         self.last.as_ref()
     }
 
-    /// Plans one more operation. `None` if the operations before it must be written first, for instance because it
-    /// repeats one of them.
+    /// Plans one more operation. `None` if the operations before it must be written first, for instance because this
+    /// operation repeats one of them.
     pub fn plan(
         &mut self,
         entries: &[NewEntry],

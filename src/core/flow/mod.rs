@@ -31,7 +31,7 @@ pub struct PlannedLines {
     pub lines: Vec<Vec<u8>>,
     /// The ids of the entries, without leaf records.
     pub entry_ids: Vec<EntryId>,
-    /// For several operations that are written together: the number of lines up to the end of each.
+    /// For several operations that are written together: for each operation, the number of lines up to its end.
     pub ends: Vec<usize>,
     /// Whether the lines of an append include a step, and not only bookkeeping.
     pub has_steps: bool,

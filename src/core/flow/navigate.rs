@@ -25,7 +25,7 @@ pub struct NavigationPlan {
     pub editor_entry: Option<Node>,
     /// Whether the branch has anything worth a summary.
     pub worth_summarizing: bool,
-    /// The tip of the branch to merge. If there is one, the leaf does not move, and the summary is about that branch.
+    /// The tip of the branch to merge. In a merge the leaf does not move, and the summary is about this branch.
     pub merges: Option<EntryId>,
     /// The session of the branch to merge, if it is another session. Then `abandoned` and `common_ancestor_id` belong
     /// to the tree of that session.
@@ -113,7 +113,7 @@ pub fn plan_choice(tree: &Tree, tip: Node) -> Navigation {
 }
 
 /// Plans a merge: a summary of the branch that ends at `tip`. The branch begins below its common ancestor with the leaf
-/// (semantics.md §5). There is nothing to merge if the path to the leaf has the step of the tip already.
+/// (semantics.md §5). If the path to the leaf has the step of the tip already, nothing needs to be merged.
 pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
@@ -296,8 +296,8 @@ fn is_users(tree: &Tree, node: Node) -> bool {
     tree.kind(node) == Kind::Message && tree.role(node) == Role::User
 }
 
-/// The target of `pop`: the named entry, or the nearest user message at or above the leaf. Fails with
-/// `notAUserMessage` if there is neither.
+/// The target of `pop`: the named entry, or the nearest user message at or above the leaf. Fails with `notAUserMessage`
+/// if neither of these entries exists.
 pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     if let Some(id) = entry_id {
         return tree.find(id).ok_or_else(|| Error::entry_not_found(id));

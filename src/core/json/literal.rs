@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use super::block::{self, BLOCK, Marks};
 use super::span::Malformed;
 
-/// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone
-/// surrogates and invalid UTF-8 become U+FFFD. Borrowed when there is nothing to decode.
+/// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone surrogates and invalid UTF-8
+/// become U+FFFD. Borrowed if nothing needs to be decoded.
 pub fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     if let Some(text) = short_and_plain(raw) {
         return Some(lossy(text));
@@ -221,8 +221,8 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
     }
 }
 
-/// Continues inside a string literal, at the start of a character or escape; `escaped` says whether there was an escape
-/// before. Uses the widest registers of the processor. `skip_blocks` is the same function for any processor.
+/// Continues inside a string literal, at the start of a character or escape; `escaped` says whether the part before has
+/// an escape. Uses the widest registers of the processor. `skip_blocks` is the same function for any processor.
 #[allow(
     unsafe_code,
     reason = "calling what is compiled for some processors is safe only on those"

@@ -39,7 +39,7 @@ fn is_plain_word(bytes: u64) -> bool {
     (control | is(b'"') | is(b'\\') | is(0xe2)) == 0
 }
 
-/// The length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII, with single
+/// The length of the part at the start of `text` that needs neither decoding nor folding: visible ASCII, with single
 /// spaces between words. Nearly all text has this form. The result neither starts nor ends with a space.
 pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;

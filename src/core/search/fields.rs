@@ -252,7 +252,8 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
     }
 }
 
-/// The words that a row shows besides its text: the role of a message, else the type, both raw and decoded.
+/// The words that a row shows in addition to its text: the role of a message, or else the type. Both the raw and the
+/// decoded form.
 pub fn row_words(kind: Kind, kind_name: &str, role: Option<&str>) -> [String; 2] {
     match kind {
         Kind::Message => [role.unwrap_or_default().to_owned(), String::new()],

@@ -95,7 +95,8 @@ impl Prefilter {
         Self::any_of(run.into_iter().collect(), is_whole)
     }
 
-    /// The prefilter for a valid pattern. It searches the text with which each match begins or ends, if there is one.
+    /// The prefilter for a valid pattern. The prefilter searches the text with which each match begins or ends, if such
+    /// a text is known.
     pub(super) fn pattern(pattern: &str) -> Self {
         let literals = pattern_literals(pattern).unwrap_or_default();
         let runs = literals.iter().map(|literal| longest_run(literal));

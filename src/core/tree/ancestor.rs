@@ -10,9 +10,9 @@ impl Tree {
             .unwrap_or_else(|| self.common_ancestor_by_depth(a, b))
     }
 
-    /// Like [`Tree::common_ancestor`], with a number of steps that is the distance of the nodes. Of two nodes, the one
-    /// that is later in the file cannot be an ancestor of the other, so it moves up. `None` if a parent on the way is
-    /// later in the file than its child.
+    /// Like [`Tree::common_ancestor`], with a number of steps that is the distance of the nodes. Of two nodes, the node
+    /// that is later in the file cannot be an ancestor of the other node, so the walk moves up from the later node.
+    /// `None` if a parent on the way is later in the file than its child.
     pub(super) fn nearby_ancestor(&self, a: Option<Node>, b: Option<Node>) -> Option<Option<Node>> {
         // Nodes are numbered from 1; 0 is the empty position above all roots.
         let number = |node: Option<Node>| raw(node).wrapping_add(1);

@@ -202,7 +202,7 @@ impl Tree {
     }
 
     /// The first entries of the branches that a redo to `to` archives again. The undo moved the leaf into these
-    /// branches, and the redo moves it out of them. A branch counts only if no step was added to it after it was
+    /// branches, and the redo moves the leaf out of them. A branch counts only if no step was added to it after it was
     /// archived, and if only undo and redo have moved the leaf into it.
     pub fn archived_by_redo(&self, to: Option<Node>) -> Vec<Node> {
         let leaf = self.leaf().filter(|_| !self.marks.by_id.is_empty());

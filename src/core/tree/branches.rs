@@ -1,4 +1,4 @@
-//! The branches of a tree: the tip of each, and where it forked off.
+//! The branches of a tree: the tip and the fork of each branch.
 
 use super::node::Node;
 use super::state::Tree;

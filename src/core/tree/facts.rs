@@ -204,7 +204,7 @@ impl Tree {
         }
     }
 
-    /// The position that a move names by `id`; the word `root` stands for the empty position.
+    /// The position that a move names by `id`; the word `root` means the empty position.
     fn moved_from(&self, id: Option<&str>, root: &str) -> Position {
         match id {
             None => Position::Root,

@@ -208,8 +208,8 @@ impl Outline {
 
     /// Adds the entries that were appended after the outline was built. This works only in the usual case during a
     /// conversation: the leaf was the last item, and the new entries are a chain from this item to the present leaf.
-    /// Returns false and changes nothing if the tree has changed in any other way. `tree` and `scope` must be the ones
-    /// that [`Outline::new`] got.
+    /// Returns false and changes nothing if the tree has changed in any other way. `tree` and `scope` must be the
+    /// arguments that [`Outline::new`] got.
     pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;

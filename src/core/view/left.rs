@@ -156,12 +156,12 @@ impl LeftRows {
         ids(&self.expanded, &self.expand, row)
     }
 
-    /// The items of the ids in `each` that keep a row apart from its siblings.
+    /// The items of the ids in `each` that keep a row separate from its siblings.
     pub(super) fn each(&self, row: usize) -> &[u32] {
         ids(&self.listed, &self.each, row)
     }
 
-    /// The items that these rows need besides their own items.
+    /// The items that these rows need in addition to their own items.
     pub(super) fn items_of(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
         let is_before = |row: u32| (row as usize) < rows.start;
         let first = self.folded.partition_point(|folded| is_before(folded.row));

@@ -10,7 +10,7 @@ use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// The visible entries that have no row. Leaving them out does not change how the other rows are related.
+/// The visible entries that have no row. The relations of the other rows do not change without these entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.

@@ -363,7 +363,7 @@ fn two_handoffs_of_one_path_are_two_sessions() {
     }
 }
 
-/// The record has the hash of the path that was written, and names its last entry.
+/// The record has the hash of the path that was written, and names the last entry of the path.
 #[test]
 fn the_record_has_the_hash_of_what_was_written() {
     let world = World::new();

@@ -2,9 +2,9 @@
 //! §2).
 //!
 //! This module chooses the members, and has the rules for unusual ones: any order, duplicate members (the last one
-//! counts), escaped keys, members of the wrong type (as if absent). The same pass checks that every byte of the
-//! line is JSON. The caller checks UTF-8, and whatever depends on other lines: the position of the header,
-//! duplicate ids, orphans, migration.
+//! counts), escaped keys, members of the wrong type (they count as absent). The same pass checks that every byte of the
+//! line is JSON. The caller checks UTF-8, and whatever depends on other lines: the position of the header, duplicate
+//! ids, orphans, migration.
 
 use super::*;
 use crate::json::{self, Elements, Malformed, Members};
@@ -38,7 +38,7 @@ pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> 
 /// The members at the start of every entry, in the order of the format.
 const FIRST: [&[u8]; 4] = [b"type", b"id", b"parentId", b"timestamp"];
 
-/// The raw values of the relevant members, empty if absent. Which of them count depends on the `type`, which may
+/// The raw values of the relevant members, empty if absent. The `type` decides which members count, and the `type` may
 /// come last.
 #[derive(Default)]
 struct RawEntry<'a> {

@@ -1,4 +1,4 @@
-//! Examines a string literal in blocks of 64 bytes. The results are bit masks; bit n stands for byte n.
+//! Examines a string literal in blocks of 64 bytes. The results are bit masks; bit n is about byte n.
 
 mod marks;
 #[cfg(target_arch = "x86_64")]

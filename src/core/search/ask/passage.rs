@@ -30,8 +30,8 @@ pub struct Passage {
     pub places: Vec<Range<usize>>,
     /// The sum of the weights of its terms.
     pub weight: f64,
-    /// The length of the longest run of words that are in the text in the order of the question, one
-    /// after the other. The run may be anywhere in the text.
+    /// The length of the longest run of words that follow each other in the text as they do in the question. The run
+    /// may be anywhere in the text.
     pub run: usize,
     /// Whether this run has all words of the question, as they were typed.
     pub is_phrase: bool,

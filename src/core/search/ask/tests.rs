@@ -176,7 +176,8 @@ fn passage_of(question: &str, text: &str) -> (Passage, crate::search::Excerpt) {
     (passage, excerpt)
 }
 
-/// Snippets once showed the first occurrence of any word. Half of them lacked one of the two words of the question.
+/// Snippets once showed the first occurrence of any word. Half of the snippets lacked one of the two words of the
+/// question.
 #[test]
 fn a_passage_has_the_most_words_nearest_together() {
     let text = format!(

@@ -333,7 +333,7 @@ fn quoted(previous: &str, mut room: usize) -> String {
     out
 }
 
-/// Appends a line of names: as many as fit into `room` characters, and the number of the others.
+/// Appends a line of names: as many names as fit into `room` characters, and the number of the other names.
 fn push_list(out: &mut String, title: &str, names: &[String], room: usize) {
     if names.is_empty() {
         return;

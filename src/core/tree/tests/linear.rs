@@ -239,8 +239,8 @@ fn moves_and_references_are_taken_in_in_linear_time() {
     });
 }
 
-/// Adds entries of other programs one by one, and checks after each of them, like a session that gets a request between
-/// two entries.
+/// Adds entries of other programs one by one, and checks after each entry, like a session that gets a request after
+/// each entry.
 fn looked_at(n: usize, parent: impl Fn(usize) -> String) -> (Tree, usize) {
     let mut tree = Tree::new();
     take(&mut tree, "m0", None, MESSAGE, Flags::NONE);

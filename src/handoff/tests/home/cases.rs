@@ -353,7 +353,7 @@ fn a_copied_session_takes_nothing() {
     assert_eq!(tour.files().len(), 2);
 }
 
-/// If an agent writes its history anew, the conversation becomes a branch below the entry, and not a root or another
+/// If an agent writes its history again, the conversation becomes a branch below the entry, and not a root or another
 /// session. If the agent also gives the conversation another id, it is not recognized.
 #[test]
 fn a_rewritten_beginning_is_a_branch_with_a_label() {
@@ -504,7 +504,7 @@ fn the_name_of_the_session_stays() {
     }
 }
 
-/// Agents had continued from entries of a session. When the session was written anew, it once lost these entries.
+/// Agents had continued from entries of a session. When the session was written again, it once lost these entries.
 #[test]
 fn a_session_that_went_on_is_not_written_anew() {
     let tour = Tour::imported();

@@ -52,7 +52,7 @@ fn lost(prepared: &Prepared) -> String {
 }
 
 /// In each of 36 pairs, the answer becomes a branch of the session, and a second import finds nothing. The README has
-/// the losses of each pair; `TREELINED_UPDATE=1` writes them anew.
+/// the losses of each pair; `TREELINED_UPDATE=1` writes this table again.
 #[test]
 fn from_each_agent_to_each_agent_and_back() {
     let mut table = "| from | to | lost |\n|---|---|---|\n".to_owned();

@@ -376,8 +376,8 @@ fn a_question_that_begins_as_another_is_its_own() {
     }
 }
 
-/// If there are many sessions, the rows of the list say which ones have a record. This session gets its record after
-/// the import of all sessions, so the ledger does not have it.
+/// If there are many sessions, the rows of the list say which sessions have a record. This session gets its record
+/// after the import of all sessions, so the ledger does not have it.
 #[test]
 fn a_record_is_known_among_many_sessions() {
     let mut it = Recording::new(Tool::ClaudeCode, &beginning());
@@ -417,7 +417,7 @@ fn a_record_is_known_among_many_sessions() {
     assert_eq!(report["totals"]["entriesAdded"], 18, "{report}");
 }
 
-/// A session from an import got messages from a recorder later. When the session was written anew, the new file once
+/// A session from an import got messages from a recorder later. When the session was written again, the new file once
 /// lacked these messages, because the ledger did not have them.
 #[test]
 fn a_session_with_a_record_is_not_written_anew() {
