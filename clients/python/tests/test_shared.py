@@ -151,7 +151,7 @@ def test_a_question_of_one_client_is_answered_by_a_person_at_another(
 def test_the_first_answer_takes_the_question_back_from_the_others(
     join: Callable[..., Client],
 ) -> None:
-    # A question that is over before its answerer begins does not run it, so `quick` waits for `slow`.
+    # An answerer does not run if its question is over before: `quick` waits until `slow` runs.
     is_over: list[bool] = []
 
     def slow(_: types.UserAsked, over: threading.Event) -> None:
