@@ -26,7 +26,7 @@ impl fmt::Debug for DirectoryTest {
 /// A directory to which a search is limited.
 #[derive(Debug, Clone)]
 pub struct WantedDirectory {
-    /// As the request has it; normalized.
+    /// The path of the request, normalized.
     pub written: String,
     /// Whether a session's directory is this one or below it.
     pub has: DirectoryTest,
@@ -36,14 +36,14 @@ pub struct WantedDirectory {
 #[derive(Debug)]
 pub struct SearchRequest {
     pub query: Query,
-    /// Entries whose own fields have a part of this query are left out.
+    /// An entry is left out if one of its fields has a part of this query. Its label does not count.
     pub without: Option<Query>,
     /// The fields that are searched.
     pub fields: FieldSet,
     /// Only sessions that are in this directory or below it.
     pub directory: Option<WantedDirectory>,
     /// The directory and the filter of entries that the text of the query names. The filter is also in `entries`. A
-    /// person has written them, so the answer reports values that no session and no entry has.
+    /// person has typed them and may have made a mistake, so the answer lists the values that no session or entry has.
     pub named_directory: Option<WantedDirectory>,
     pub named_entries: EntryFilter,
     /// Only sessions whose directory passes this test.
@@ -217,8 +217,8 @@ fn has_name(json: &[u8], path: &[&str], wanted: &str) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case(wanted))
 }
 
-/// Passes the name of each tool that a message calls to `is_meant`, until `is_meant` returns true. Returns whether
-/// `is_meant` has returned true.
+/// Calls `is_meant` with the name of each tool that a message calls, until `is_meant` returns true. Returns whether it
+/// has returned true.
 pub(super) fn called_tools(line: &[u8], mut is_meant: impl FnMut(&str) -> bool) -> bool {
     let content = json::get_path(line, &["message", "content"]).unwrap_or_default();
     let Ok(mut blocks) = Elements::open(content, 0) else {
@@ -280,7 +280,7 @@ impl<'r> EntryTest<'r> {
         self.request.fields.has(FieldKind::Labels) && self.found_in(label) != 0
     }
 
-    /// Whether labels are searched, and the query may match an entry together with its label.
+    /// Whether labels are searched, and one part of the query may be in an entry and another part in its label.
     pub(super) fn needs_labels(&self) -> bool {
         self.request.fields.has(FieldKind::Labels) && self.request.query.all() > 1
     }
@@ -353,7 +353,7 @@ impl<'r> EntryTest<'r> {
         best.filter(|_| takes && !self.is_left_out(line, kind, role))
     }
 
-    /// Whether a field of the entry, without its label, has a part of the query `without`.
+    /// Whether a field of the entry has a part of the query `without`. The label of the entry does not count.
     pub(super) fn is_left_out(&mut self, line: &[u8], kind: Kind, role: Role) -> bool {
         let Some(matcher) = &mut self.without else {
             return false;
@@ -373,7 +373,7 @@ impl<'r> EntryTest<'r> {
     }
 }
 
-/// The highest score that a field of such an entry can have, without its label.
+/// The highest score that a field of such an entry can have. The label of the entry does not count.
 fn highest_weight(kind: Kind, role: Role) -> u8 {
     match kind {
         Kind::Message => weight(FieldKind::Text, role),

@@ -84,8 +84,8 @@ async fn receive(mut subscriber: Subscriber, newest: Arc<NewestHint>) {
             headers: message.headers.unwrap_or_default(),
             payload: Vec::new(),
         };
-        // Without this header, the message is not stored or comes from another program. If it is stored, the next poll
-        // finds it.
+        // A message without the header that `before` reads is not stored, or comes from another program. If it is
+        // stored, the next poll finds it.
         if let Some(before) = hint.before() {
             newest
                 .before
@@ -138,7 +138,7 @@ impl<'a> FollowedMessages<'a> {
             return Ok(None);
         };
         let part = reading.part().await?;
-        // If the caller cannot use the message now, it asks for the message again after a pause.
+        // If the caller cannot use the message yet, it gets the message again at the next poll.
         self.poll = Instant::now() + self.poll_pause;
         if !reading.goes_on() {
             self.reading = None;

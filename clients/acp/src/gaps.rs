@@ -122,8 +122,9 @@ fn outline(changes: &[Change]) -> Vec<(String, std::mem::Discriminant<ChangeKind
     changes.iter().map(row).collect()
 }
 
-/// A first update over 48 MiB once left no gap, because nothing was open before it. The answer to a prompt over 48 MiB
-/// was taken for the late end of another turn. A message that is not valid JSON was left out without a gap.
+/// If the first update was over 48 MiB, it once left no gap, because no session was open yet. If a prompt was over
+/// 48 MiB, its answer was taken for the late end of another turn. A message that is not valid JSON was left out
+/// without a gap.
 #[test]
 fn a_lost_message_leaves_a_gap_and_changes_nothing_else() {
     let script = script();

@@ -19,13 +19,13 @@ pub(super) struct Paths<'a> {
 /// An entry of the batch.
 #[derive(Clone, Copy)]
 struct BatchEntry {
-    /// The node of the tree to which its ancestors in the batch are linked.
+    /// The node of the tree above the first of its ancestors in the batch, or above the entry itself.
     base: Option<Node>,
     /// The number of its ancestors in the batch.
     depth: usize,
-    /// The number of its parent; its own number if the parent is not in the batch.
+    /// The index of its parent in the batch; its own index if the parent is not in the batch.
     parent: usize,
-    /// The number of an ancestor further up.
+    /// The index of an ancestor further up.
     jump: usize,
 }
 

@@ -168,9 +168,9 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
     Error::io(&format!("write {}", at.path().display()), error)
 }
 
-/// Writes a file in chunks. From the second chunk on a thread writes them, since copying into the page cache is the
-/// slowest step. The first chunk is synced at once. Once the file has its name, other processes may append. The success
-/// of their syncs does not prove that the header is on disk.
+/// Writes a file in chunks. If there is more than one chunk, a thread writes the full ones, since copying into the page
+/// cache is the slowest step. The first chunk is synced before the file gets its name: after that, another process may
+/// append and sync, and its success would not prove that the header is on disk.
 struct Output {
     file: Arc<File>,
     chunk: WriteChunk,

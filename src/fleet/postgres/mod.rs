@@ -3,10 +3,10 @@
 //!
 //! In reading order: `address` is the address of the database, `tls` makes connections safe, and `refusal` converts
 //! failures to errors. `pool` has the connections, and `notices` has the connection for notifications of appends of
-//! other daemons. `schema` makes the tables, `facts` checks the settings of the database, and `probe` which servers
-//! answer. `log` is a connected database, with `append` and `read`. `erasing` erases a session, `quiet` finds sessions
-//! without activity, and `followed` follows a session. `index` keeps the team's list, `pages` reads pages of that list,
-//! `texts` searches all sessions, and `engine` joins all of these.
+//! other daemons. `schema` makes the tables, `facts` checks the settings of the database, and `probe` finds which
+//! servers answer. `log` is a connected database, with `append` and `read`. `erasing` erases a session, `quiet` finds
+//! sessions without activity, and `followed` follows a session. `index` keeps the team's list, `pages` reads pages of
+//! that list, `texts` searches all sessions, and `engine` joins all of these.
 
 mod address;
 mod append;

@@ -5,8 +5,9 @@
 //! - `$rewindTo` cuts the list before a message, or empties it if the id is unknown. The removed messages stay as a
 //!   branch.
 //! - `$set.messages` is the whole list again, in a reduced form (only texts) and with other times. Unknown ids in it
-//!   are new messages. If messages of the list are missing in it, the list was compressed, and the first unknown
-//!   message is the summary. If there is no unknown message, the list was cut.
+//!   are new messages. If messages of the list are missing in it and a user message is unknown, the list was
+//!   compressed, and that message is the summary. If messages are missing and no user message is unknown, the list
+//!   was cut, or it was compressed without a summary.
 //! - A `user` message of `functionResponse` parts repeats results that `toolCalls` has.
 //! - The last message may grow until a message with another id follows.
 //! - The old document is one record, and each message is a range of its bytes. The same is true for `$set.messages`.

@@ -173,7 +173,8 @@ impl PiReader {
         });
     }
 
-    /// Notes that the next entry comes after this record, and after the records without an entry before it.
+    /// If the record `parent_id` has no entry, notes that the next entry is the first one after it. Does the same for
+    /// the records without an entry above it.
     fn follow(&mut self, parent_id: Option<Cow<'_, str>>) {
         let next = u32::try_from(self.member.nodes.len()).ok();
         let mut at = parent_id.map(Cow::into_owned);
@@ -266,7 +267,7 @@ impl PiReader {
         }
     }
 
-    /// The first entry that a compaction keeps. The entry names it by its id, or in version 1 by its number.
+    /// The first entry that a compaction keeps. The compaction names it by its id, or in version 1 by its number.
     fn first_kept(&self, entry: &[u8]) -> Option<u32> {
         let [id, number] = json::get_each(entry, ["firstKeptEntryId", "firstKeptEntryIndex"]);
         if let Some(id) = id.and_then(json::id) {
@@ -288,8 +289,8 @@ impl PiReader {
         u32::try_from(found.ok()?).ok()
     }
 
-    /// The key of the entry to which this entry refers. If the record with this id has no entry, the key of the
-    /// record's parent.
+    /// If this entry refers to a record without an entry, the key of the parent of that record. `None` otherwise, and
+    /// if there is no such parent.
     fn reference(&self, kind: &str, entry: &[u8]) -> Option<Box<str>> {
         let [name] = references_of(kind) else {
             return None;

@@ -59,7 +59,7 @@ pub(crate) struct FromAgent {
     pub(crate) released: Option<Vec<u8>>,
 }
 
-/// The part of a message that the editor gets.
+/// What the editor gets of a message: the message, a changed message, or nothing.
 #[derive(Debug, Default)]
 pub(crate) enum Passes {
     #[default]
@@ -76,7 +76,7 @@ struct Session {
     setup: Option<Setup>,
     /// The agent's last list of commands with the relay's commands added, if the agent has sent a list.
     commands: Option<String>,
-    /// The last setting of each kind, in order: its kind, method and params.
+    /// The last setting of each kind, in the order in which the editor made them: its kind, method and params.
     settings: Vec<(String, String, Box<RawValue>)>,
     /// Whether the conversation is being moved.
     is_moving: bool,
@@ -260,7 +260,7 @@ impl Router {
         session: &str,
     ) -> FromEditor {
         let Some((agent, raw)) = self.agents.agent_of(session).zip(message.session_text()) else {
-            // A copy of a session has the agent's id from the beginning, so the id in the message does not change.
+            // The editor uses the id of the agent here, so the id in the message stays.
             let is_first = method == "session/prompt" && self.agents.has_handoff(session);
             let sent = is_first.then(|| self.with_handoff(session, line)).flatten();
             return FromEditor::Passes {
@@ -312,8 +312,8 @@ impl Router {
         })
     }
 
-    /// The job that opens a branch as an editor session, or a session that the agent cannot load. `None` if the agent
-    /// loads it.
+    /// The job that opens a session for the editor: one that stands for a branch, or one that the agent cannot load.
+    /// `None` if the agent loads the session.
     fn load(
         &self,
         message: &Message<'_>,

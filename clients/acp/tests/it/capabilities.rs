@@ -135,8 +135,8 @@ fn an_agent_that_loads_nothing_goes_on_all_the_same() {
     assert_eq!(texts, ["one", "You said: one", "show"]);
 }
 
-/// The relay once assumed that the agent had the first session open, since the editor had loaded a session with the id
-/// of the first one. The agent refused the next prompt.
+/// The editor had loaded a session under the id of the agent's first session. The relay once assumed that the agent had
+/// its first session open, and the agent refused the next prompt.
 #[test]
 fn a_session_that_was_left_in_an_earlier_run_is_opened_before_it_goes_on() {
     let loads = json!({ "loadSession": true, "sessionCapabilities": { "list": {}, "close": {} } });
@@ -355,7 +355,7 @@ fn a_prompt_waits_until_its_session_is_open() {
     while editor.next_message()["id"] != load {}
     assert_eq!(said(&mut editor, "s1", "three"), "You said: three");
     assert_eq!(editor.end(), 0);
-    // The relay opens the session of an agent that loads none.
+    // If the agent cannot load sessions, the relay opens the session.
     let mut editor = with(&folders, &json!({}), &[("MADE", "1")]);
     editor.begin("session/load", place);
     let told = said(&mut editor, "s1", "/label here");

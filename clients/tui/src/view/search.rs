@@ -82,8 +82,8 @@ fn choice_line(
     restyled(theme, spans, selected, columns)
 }
 
-/// Returns the line that says why the branch of a hit was left, and what was tried instead, or what was left in the
-/// turn of the hit. If the line is too narrow for all of this, it has only the first of these texts.
+/// Returns the line below a hit. It says why the branch of the hit was left and what was tried instead, or what was
+/// left in the turn of the hit. On a narrow screen it has only the first of these texts.
 fn left_line(model: &Model, hit: &Hit, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let indent = if columns < WIDE { 3 } else { 3 + FIELD + 1 };

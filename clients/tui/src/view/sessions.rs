@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-/// The smallest width with a column of directories, and the smallest width with a large one.
+/// The smallest width that has a column of directories, and the smallest width at which this column is wider.
 const WIDE: usize = 72;
 const VERY_WIDE: usize = 120;
 

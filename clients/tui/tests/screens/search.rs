@@ -57,7 +57,7 @@ fn hits() -> Vec<Hit> {
     ]
 }
 
-/// Shows the search, with the requests of what was typed.
+/// Opens the search and types a text.
 fn searching(columns: u16, rows: u16, typed: &str) -> Screen {
     let mut screen = Screen::list(columns, rows, vec![session("a", "Fix the build", None, 30)]);
     screen.keys("ctrl+f").typed(typed);

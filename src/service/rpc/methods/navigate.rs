@@ -142,7 +142,7 @@ pub(super) fn navigator(
     }
 }
 
-/// Lets an abort name the navigation from now on.
+/// From now on, an abort finds the navigation by its id.
 pub(super) fn name_navigation(release: &Release, params: &impl Mutation, navigator: &Navigator) {
     release.call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),
@@ -175,8 +175,8 @@ async fn navigate(
     Ok(wire::NavigateTreeResult::Navigation(Box::new(navigation)))
 }
 
-/// The result of a navigation. If it was aborted while it waited in the queue, it also ends as aborted. Any other error
-/// is returned.
+/// The result of a navigation. If it was cancelled while it waited in the queue, the error becomes a result that says
+/// `aborted`. Any other error is returned.
 pub(super) async fn or_aborted(
     registry: &Registry,
     by: ConnectionId,

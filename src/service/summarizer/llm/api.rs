@@ -93,7 +93,7 @@ impl ModelFailure {
         }
     }
 
-    /// Removes the code of the server if it has the key in it.
+    /// Removes the error code of the provider if the code contains the key.
     pub(super) fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
         if let ModelFailure::Status { code, .. } | ModelFailure::InStream(code) = &mut self {
             *code = code.take().and_then(|code| redactor.word(code));
