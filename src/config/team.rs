@@ -21,7 +21,7 @@ pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 const FILES: &str = "files";
 const MOST_REPLICAS: u64 = 5;
 
-/// What happens to appends while no server can be reached.
+/// Whether appends are refused or queued while no server can be reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum OfflineName {

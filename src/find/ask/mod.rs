@@ -61,7 +61,7 @@ use vocabulary::KnownWords;
 /// counts only the terms of the question.
 const READ_ALL: u64 = 16 << 20;
 
-/// What a daemon keeps in memory between questions.
+/// The data that a daemon keeps in memory between questions.
 pub struct AskState {
     /// The last rankings, for their next pages.
     pub rankings: Rankings,

@@ -59,7 +59,7 @@ pub(crate) struct FromAgent {
     pub(crate) released: Option<Vec<u8>>,
 }
 
-/// What the editor gets of a message: the message, a changed message, or nothing.
+/// The editor gets the message, a changed message, or nothing.
 #[derive(Debug, Default)]
 pub(crate) enum Passes {
     #[default]
